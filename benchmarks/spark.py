@@ -178,7 +178,7 @@ def _python_count(batches: Iterator[Any]) -> Iterator[Any]:
 
 def _fits(bench: Bench) -> None:
     from watchword import spark
-    from watchword.spark.counting import Counting, count_batches
+    from watchword.spark.counting import CountingSettings, count_batches
 
     options, part = bench.options, max(1, bench.options.files // 16)
     rows = "label string, ngram string, count long"
@@ -198,7 +198,7 @@ def _fits(bench: Bench) -> None:
             summed.write.mode("overwrite").parquet(str(bench.scratch / "python"))
         bench.add("Spark, all of it in plain Python, to Parquet", used, words)
     if _wanted(options, "count"):
-        how = Counting(text="text", label="label")
+        how = CountingSettings(text="text", label="label")
         keys = rows.replace("ngram string", "ngram binary")
         with bench.meter.measure() as used:
             _noop(bench.frame().mapInArrow(lambda batches: count_batches(batches, how), keys))

@@ -71,7 +71,7 @@ def finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-class Plain:
+class ToDict:
     """Base class of data classes: `to_dict` returns all fields as plain data."""
 
     def to_dict(self) -> dict[str, Any]:

@@ -32,6 +32,7 @@ except ImportError:  # Windows
 logger = logging.getLogger("watchword.files")
 
 AnyPath = str | os.PathLike[str]
+FileIdentity = tuple[int, int]  # device and inode
 
 _SHOWN_NAME = 40  # characters of a file's name in its temporary name
 
@@ -46,6 +47,11 @@ _ADVICE = {
 
 #: Errors of a full or failing disk, which carry no file name; all others do.
 WRITE_FAILURES = frozenset(_ADVICE)
+
+
+def file_identity(status: os.stat_result) -> FileIdentity:
+    """Return the identity of a file, whatever its name."""
+    return status.st_dev, status.st_ino
 
 
 @contextmanager

@@ -17,7 +17,7 @@ import databases
 from search_samples import sample
 from watchword import TauSS3
 from watchword import search as search_and_refine
-from watchword.erisk.journal import Identity, Journal
+from watchword.erisk.journal import Journal, JournalIdentity
 from watchword.errors import StateError
 from watchword.searching import cache, run
 from watchword.searching.cache import KeptResults
@@ -216,7 +216,7 @@ def test_an_impossible_result_is_computed_again(keep, computed):
 
 
 def test_a_journal_is_refused_as_a_file_of_results(keep):
-    with Journal.open(keep, Identity("http://127.0.0.1:9", "token", ("one",))):
+    with Journal.open(keep, JournalIdentity("http://127.0.0.1:9", "token", ("one",))):
         pass
     before = keep.read_bytes()
     with pytest.raises(StateError, match="is not a file of search results"):

@@ -13,7 +13,7 @@ import watchword as ww
 from killing import KILLS, killable
 from service_killable import POLICY
 from services import opened, vectors, watched
-from watchword.service.records import IncomingPost, plain
+from watchword.service.records import IncomingPost, as_json_data
 
 pytestmark = [
     pytest.mark.slow,
@@ -48,7 +48,7 @@ def data(tmp_path_factory):
 def found_in(url, model_path):
     """Return the vectors, the alerts and the position, without what differs between runs."""
     with opened(url, model_path, POLICY, store_texts=True) as service:
-        alerts = [plain(one) for one in service.alerts(limit=10_000, sort="oldest")]
+        alerts = [as_json_data(one) for one in service.alerts(limit=10_000, sort="oldest")]
         for one in alerts:
             del one["raised_at"], one["id"]
         texts = service.store.rows("SELECT count(*) FROM texts")[0][0]

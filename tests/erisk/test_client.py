@@ -35,7 +35,7 @@ from erisk_tasks import (
 from watchword.data import AT_RISK, Post, Subject
 from watchword.erisk import journal as journals
 from watchword.erisk.client import _names_of, run_client
-from watchword.erisk.journal import Identity, Journal, PastRound
+from watchword.erisk.journal import Journal, JournalIdentity, PastRound
 from watchword.erisk.practice_task import PracticeTask
 from watchword.erisk.protocol import Answer, Round, ServerError, Writing, as_round
 from watchword.erisk.server import Faults, running_server
@@ -954,7 +954,7 @@ def test_a_server_that_advances_without_our_answers_is_detected(model, journal):
 
 
 def identity_of(server, crew):
-    return Identity(server.url, server.token, _names_of(crew, context=False))
+    return JournalIdentity(server.url, server.token, _names_of(crew, context=False))
 
 
 @pytest.mark.parametrize("cut", [1, 100, 4096, 10_000])
@@ -996,7 +996,7 @@ def test_a_flipped_bit_in_a_journal_is_refused_or_harmless(model, journal, begun
     assert refused > 100
 
 
-IDENTITY = Identity("http://127.0.0.1:9", "token", ("one", "two"))
+IDENTITY = JournalIdentity("http://127.0.0.1:9", "token", ("one", "two"))
 ROUNDS = [Round(number, (Writing("ann", number, content="Hello."),)) for number in range(2)]
 
 

@@ -190,7 +190,7 @@ def watcher_of_bytes(chance: random.Random, _: Path) -> None:
 # Journals
 
 RUNS = [(MODEL, POLICY), (MODEL, ww.Overtakes("at risk", margin=0.1))]
-IDENTITY = journal.Identity("http://127.0.0.1:9", "token", ("one", "two"))
+IDENTITY = journal.JournalIdentity("http://127.0.0.1:9", "token", ("one", "two"))
 
 
 def sound_journal(folder: Path) -> bytes:

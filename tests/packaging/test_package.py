@@ -1,10 +1,12 @@
 """The installed package: version, types, public names, and what an import loads."""
 
+import ast
 import importlib.metadata
 import importlib.resources
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -46,6 +48,31 @@ print(*sorted(own), "watchword._native" in sys.modules)
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == "numpy watchword True\n"
+
+
+def test_no_two_classes_or_types_have_the_same_name():
+    package = ROOT / "src" / "watchword"
+    homes = defaultdict(set)
+    for path in package.rglob("*.py"):
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if name := _defined_type(node):
+                homes[name.lstrip("_")].add(path.relative_to(package).as_posix())
+    # PySS3's own names: code written for it must find them.
+    mirrored = {"EmptyModelError": "pyss3/constants.py", "Evaluation": "pyss3/evaluation.py"}
+    for name, home in mirrored.items():
+        homes[name].remove(home)
+    assert {name: files for name, files in homes.items() if len(files) > 1} == {}
+
+
+def _defined_type(node: ast.stmt) -> str | None:
+    """Return the name of a class or of an alias of a type, other than type variables."""
+    if isinstance(node, ast.ClassDef):
+        return node.name
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+        name, value = node.targets[0].id, ast.unparse(node.value)
+        if re.fullmatch(r"_?[A-Z][a-z]\w+", name) and not value.startswith("TypeVar("):
+            return name
+    return None
 
 
 def test_only_the_model_package_uses_the_core_and_the_private_engine():

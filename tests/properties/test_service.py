@@ -13,7 +13,7 @@ from strategies import examples
 from stream_samples import CONTENTS, LABELS, policies, taught
 from watchword.service import intake as intake_module
 from watchword.service import stored_posts
-from watchword.service.intake import Batch, Group, Intake, Settings
+from watchword.service.intake import Group, Intake, IntakeSettings, PostBatch
 from watchword.service.records import IncomingPost
 from watchword.service.rows import Detector
 from watchword.service.store import connect, decoded
@@ -52,8 +52,8 @@ def received(store, model, policy, batches, **options):
     detector = Detector(model, policy, 1)
     receipts = []
     for batch in batches:
-        intake = Intake(store, Settings(**options))
-        groups = [Batch(batch[: len(batch) // 2]), Batch(batch[len(batch) // 2 :])]
+        intake = Intake(store, IntakeSettings(**options))
+        groups = [PostBatch(batch[: len(batch) // 2]), PostBatch(batch[len(batch) // 2 :])]
         receipts += intake.accept(Group.score(groups, detector))
     return receipts
 

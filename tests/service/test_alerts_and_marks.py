@@ -8,7 +8,7 @@ import watchword as ww
 from services import OTHER, RISK, START, opened, post, saved_model, send, small_model
 from waiting import wait_until
 from watchword.errors import UnknownAlertError, UnknownLabelError
-from watchword.service.records import plain
+from watchword.service.records import as_json_data
 
 
 @pytest.fixture
@@ -65,7 +65,9 @@ def test_an_alert_is_the_same_in_any_batching(tmp_path, model):
         with opened(str(tmp_path / f"{size}.db"), model, ww.Repeats(RISK, times=2)) as service:
             for at in range(0, 6, size):
                 send(service, *posts[at : at + size])
-            found.append([plain(one) | {"raised_at": 0} for one in service.alerts(sort="oldest")])
+            found.append(
+                [as_json_data(one) | {"raised_at": 0} for one in service.alerts(sort="oldest")]
+            )
     assert found[0] == found[1] != []
 
 
@@ -117,7 +119,7 @@ def test_records_are_plain_json(store_url, model):
         send(service, post("ann", 1, minutes=0))
         service.mark(1, "wrong", "no", by="eve")
         whole = [service.alerts(), service.subject("ann"), service.statistics()]
-        data = json.loads(json.dumps(plain([*whole, service.versions()])))
+        data = json.loads(json.dumps(as_json_data([*whole, service.versions()])))
         assert data[0][0]["post_time"] == "2024-01-01T00:00:00Z"
         assert data[1]["history"][0]["text"] == "I cannot sleep"
 

@@ -3,7 +3,7 @@
 import pytest
 
 from watchword.service.store import open_store
-from watchword.service.stored_posts import PostIndex, hashed, posts_of
+from watchword.service.stored_posts import PostIndex, hashed, post_ids_of
 
 SUBJECT = 7
 BLANK = (
@@ -48,7 +48,7 @@ def test_room_is_no_post(session):
     entered(session, index, [b"a"], 1)
     assert index.find(session, [SUBJECT], [0], [bytes(8)]) == {}
     session.run(BLANK, SUBJECT, b"ann", b"", index.recent[0], index.older[0])
-    assert posts_of(session, [SUBJECT]) == [1]
+    assert post_ids_of(session, [SUBJECT]) == [1]
 
 
 def test_a_post_whose_hash_is_zero_is_found(session):
@@ -65,4 +65,4 @@ def test_all_posts_stay_known_when_they_move_to_the_table(session, together):
     assert index.older[0] > 0
     assert [found(session, index, one) for one in ids] == [[at] for at in range(1, 101)]
     session.run(BLANK, SUBJECT, b"ann", b"", index.recent[0], index.older[0])
-    assert posts_of(session, [SUBJECT]) == list(range(1, 101))
+    assert post_ids_of(session, [SUBJECT]) == list(range(1, 101))

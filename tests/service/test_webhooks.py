@@ -14,7 +14,7 @@ from services import RISK, opened, post, saved_model, send
 from waiting import wait_until
 from watchword.service import webhooks
 from watchword.service.metrics import Metrics
-from watchword.service.records import now, plain
+from watchword.service.records import as_json_data, now
 from watchword.service.webhooks import (
     RETRIES,
     TOLERANCE,
@@ -45,7 +45,7 @@ def service(tmp_path):
 
 
 def dispatcher(service, **options):
-    body = lambda alert: to_json(plain(service.alert(alert)))  # noqa: E731
+    body = lambda alert: to_json(as_json_data(service.alert(alert)))  # noqa: E731
     return Dispatcher(service.store, body, every=0.02, **options)
 
 

@@ -9,10 +9,10 @@ import watchword as ww
 from count_rows import added, batches_of, controls, documents_of, floored, frame, learnt
 from strategies import corpora, valid_texts
 from watchword.spark import counting
-from watchword.spark.counting import Counting, count_batches, count_level, rows_of
+from watchword.spark.counting import CountingSettings, count_batches, count_level, rows_of
 from watchword.spark.writing import write_sorted
 
-HOW = Counting(text="post", label="own")
+HOW = CountingSettings(text="post", label="own")
 
 
 documents = corpora(valid_texts(), max_documents=12)
@@ -32,7 +32,7 @@ def test_partial_counts_add_up_to_the_whole_model(
     documents, max_ngram, counting, tokenization, most
 ):
     own = {"max_ngram": max_ngram, "counting": counting, "tokenization": tokenization}
-    how = Counting(text="post", label="own", **own, most_ngrams=most)
+    how = CountingSettings(text="post", label="own", **own, most_ngrams=most)
     rows = added(count_batches(frame(documents), how))
     assert rows == added(rows_of(learnt(documents, **own)))
 
@@ -57,13 +57,13 @@ def test_no_documents_give_no_rows():
 
 def test_unlearnt_documents_leave_only_zeros():
     documents = [("a b c", "x"), ("b c", "y")]
-    taken = Counting(text="post", label="own", sign=-1)
+    taken = CountingSettings(text="post", label="own", sign=-1)
     both = [*count_batches(frame(documents), HOW), *count_batches(frame(documents), taken)]
     assert set(added(both).values()) == {0}
 
 
 def test_words_from_a_hook_may_contain_any_byte():
-    how = Counting(text="post", label="own", word_hook=controls, max_ngram=2)
+    how = CountingSettings(text="post", label="own", word_hook=controls, max_ngram=2)
     documents = [("a b c d a c", "x"), ("b a", "y")]
     rows = added(count_batches(frame(documents), how))
     assert rows == added(rows_of(learnt(documents, word_hook=controls, max_ngram=2)))
@@ -115,13 +115,15 @@ def level_by_level(documents, how, floor, folder):
 def test_levelwise_counting_equals_counting_and_pruning_once(
     tmp_path_factory, documents, floor, counting, most
 ):
-    how = Counting(text="post", label="own", max_ngram=3, counting=counting, most_ngrams=most)
+    how = CountingSettings(
+        text="post", label="own", max_ngram=3, counting=counting, most_ngrams=most
+    )
     kept = level_by_level(documents, how, floor, tmp_path_factory.mktemp("levels"))
     assert kept == floored(added(count_batches(frame(documents), how)), floor)[0]
 
 
 def test_levelwise_counting_applies_the_word_hook(tmp_path):
-    how = Counting(text="post", label="own", word_hook=controls)
+    how = CountingSettings(text="post", label="own", word_hook=controls)
     documents = [("a b c a b c", "x"), ("b a d d", "y")] * 2
     kept = level_by_level(documents, how, 1, tmp_path)
     assert kept == floored(added(count_batches(frame(documents), how)), 1)[0]

@@ -20,11 +20,11 @@ from erisk_tasks import TOKEN
 from watchword.data import Post, Subject
 from watchword.erisk import server as erisk
 from watchword.web import app as web
-from watchword.web.connections import Limits
-from watchword.web.listening import _Server, as_token, listening, running_in_thread
+from watchword.web.connections import ConnectionLimits
+from watchword.web.listening import _QuietServer, as_token, listening, running_in_thread
 from web_pages import content, model
 
-PATIENT = Limits(header_timeout=600, body_timeout=600)
+PATIENT = ConnectionLimits(header_timeout=600, body_timeout=600)
 ANN = Subject("ann", [Post("Hello.")], "risk")
 HEAD = f"Host: 127.0.0.1\r\nAuthorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n"
 PAGE = ("/api/about", "/api/explain")
@@ -82,7 +82,7 @@ def start(request):
 
 
 def with_limits(**options):
-    return Limits(**{"header_timeout": 600, "body_timeout": 600} | options)
+    return ConnectionLimits(**{"header_timeout": 600, "body_timeout": 600} | options)
 
 
 # Connections
@@ -150,8 +150,8 @@ def test_requests_in_progress_are_not_closed_for_new_connections():
 def test_the_limit_of_open_files_limits_connections(monkeypatch):
     resource = pytest.importorskip("resource")
     monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 256))
-    assert (Limits().affordable, Limits(connections=9).affordable) == (64, 9)
-    assert Limits().backlog == 16
+    assert (ConnectionLimits().affordable, ConnectionLimits(connections=9).affordable) == (64, 9)
+    assert ConnectionLimits().backlog == 16
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_the_limit_of_open_files_limits_connections(monkeypatch):
 )
 def test_impossible_limits_are_refused(options):
     with pytest.raises(ValueError, match=r"must (not )?be"):
-        Limits(**options)
+        ConnectionLimits(**options)
 
 
 # Time
@@ -442,7 +442,7 @@ def test_nothing_is_logged_about_clients_that_do_not_speak_http(command):
 
 
 def test_running_out_of_files_is_logged_once(caplog):
-    server = _Server.__new__(_Server)
+    server = _QuietServer.__new__(_QuietServer)
     error = OSError(errno.EMFILE, os.strerror(errno.EMFILE))
     loop = asyncio.new_event_loop()
     try:

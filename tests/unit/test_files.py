@@ -15,7 +15,7 @@ import watchword as ww
 from model_files import taught
 from watchword import _files
 from watchword._files import atomic_file, atomic_folder, locked, scratch_folder
-from watchword.erisk.journal import Identity, Journal
+from watchword.erisk.journal import Journal, JournalIdentity
 from watchword.searching.cache import KeptResults
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="permissions, links and locks of POSIX")
@@ -249,7 +249,7 @@ def test_a_full_disk_keeps_the_file_that_was_there(path):
 
 
 def keep_a_journal(path):
-    identity = Identity("http://127.0.0.1", "token", ("run",))
+    identity = JournalIdentity("http://127.0.0.1", "token", ("run",))
     with Journal.open(path, identity) as journal:
         for _ in range(1000):
             journal.reported(0)

@@ -21,7 +21,7 @@ from untyped import untyped
 from watchword.show import palette
 from watchword.show.blocks import LEVELS, Rules, as_value, blocks_of, label_lines
 from watchword.show.html import explanation_html
-from watchword.show.marks import PART, Mark, marked
+from watchword.show.marks import PART, TaggedRange, marked
 from watchword.show.markup import document, escaped, kept, stand_ins
 from watchword.show.painting import Painter
 
@@ -124,7 +124,7 @@ def test_long_snippets_are_in_parts_too():
 
 @given(st.lists(st.tuples(st.integers(-3, 12), st.integers(-3, 12))))
 def test_text_is_kept_with_any_marks(places):
-    marks = [Mark(start, end, "<i>", "</i>") for start, end in places]
+    marks = [TaggedRange(start, end, "<i>", "</i>") for start, end in places]
     assert re.sub("</?i>", "", marked("some text", marks)) == "some text"
 
 

@@ -280,7 +280,7 @@ def test_refined_results_are_kept(tmp_path):
         raise AssertionError("computed again")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("watchword.searching.run.refine", refuse)
+        patch.setattr("watchword.searching.run.refined_texts", refuse)
         assert plain(search(TEXTS, LABELS, GRID, keep=keep)) == plain(whole)
 
 

@@ -16,12 +16,12 @@ from watchword.evaluation.held_out import (
     AT_ONCE,
     NEVER,
     HeldOut,
+    HeldOutDecisions,
     HeldOutFold,
-    Outcomes,
     _draws,
     _generators,
 )
-from watchword.evaluation.objectives import MEASURES, Limits, Objective, sign_of
+from watchword.evaluation.objectives import MEASURES, MeasureLimits, Objective, sign_of
 
 HIGH, LOW = 0.9, 0.1
 RISK = ww.Reaches("at risk", 0.8)
@@ -195,7 +195,7 @@ def test_limits_of_a_setting_without_correct_alerts_are_exceeded():
 
 
 def test_excess_is_a_share_of_the_limit():
-    limits = Limits.of({"median_delay": 10, "erde5": 0.0}, {"recall": 0.8})
+    limits = MeasureLimits.of({"median_delay": 10, "erde5": 0.0}, {"recall": 0.8})
     measures = {"median_delay": 15, "erde5": 0.25, "recall": 0.6}
     assert limits.excess(measures) == pytest.approx(0.5 + 0.25 + 0.25)
     assert limits.excess({"median_delay": 10, "erde5": 0, "recall": 0.8}) == 0
@@ -322,7 +322,7 @@ def decisions(draw):
         names = [f"s{number}{at}" for at in range(truth.size)]
         folds.append(HeldOutFold.of(names, truth, own, "post"))
     held = HeldOut(tuple(folds), (5, 2), 0.3)
-    return held, Outcomes(np.array(delays), np.array(ranks, np.float64))
+    return held, HeldOutDecisions(np.array(delays), np.array(ranks, np.float64))
 
 
 def measured_one_by_one(held, outcomes, rows):

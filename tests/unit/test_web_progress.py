@@ -5,7 +5,7 @@ import pytest
 
 from watchword.web.documents import DocumentShelf, Selection
 from watchword.web.models import Models
-from watchword.web.progress import GivenUpError, Progress
+from watchword.web.progress import GivenUpError, SharedProgress
 from web_pages import app, ask, documents, model
 
 
@@ -14,7 +14,7 @@ def test_without_slow_work_there_is_no_progress():
 
 
 def test_the_state_is_known_while_documents_are_read():
-    progress, states = Progress(), []
+    progress, states = SharedProgress(), []
     texts, labels = documents()
     shelf = DocumentShelf(Models(model()), texts, labels, progress=watched(progress, states))
     shelf.listing((), Selection())
@@ -37,13 +37,13 @@ def watched(progress, states):
 
 def test_documents_read_in_blocks_have_the_same_values():
     texts, _ = documents()
-    shelf = DocumentShelf(Models(model()), texts, progress=Progress())
+    shelf = DocumentShelf(Models(model()), texts, progress=SharedProgress())
     found = shelf._judged(()).values
     assert np.array_equal(found, model().confidence_table(texts).values)
 
 
 def test_work_that_is_no_longer_wanted_is_given_up():
-    progress = Progress()
+    progress = SharedProgress()
     begun = progress(range(10), 10)
     assert next(begun) == 0
     progress.give_up()
@@ -53,7 +53,7 @@ def test_work_that_is_no_longer_wanted_is_given_up():
 
 
 def test_work_can_begin_after_other_work_was_given_up():
-    progress = Progress()
+    progress = SharedProgress()
     progress.give_up()
     progress.begin()
     assert list(progress("ab", 2)) == ["a", "b"]
@@ -61,7 +61,7 @@ def test_work_can_begin_after_other_work_was_given_up():
 
 def test_a_result_that_was_given_up_is_computed_again():
     texts, labels = documents()
-    progress = Progress()
+    progress = SharedProgress()
     shelf = DocumentShelf(Models(model()), texts, labels, progress=progress)
     progress.give_up()
     with pytest.raises(GivenUpError):

@@ -26,7 +26,15 @@ from watchword.data.folders import (
 )
 from watchword.data.inputs import kind_of
 from watchword.data.lines import Wait, name_of
-from watchword.data.texts import Row, Texts, as_targets, batched, labelled, posts_of, read_batches
+from watchword.data.texts import (
+    TextRow,
+    Texts,
+    as_targets,
+    batched,
+    labelled,
+    posts_of,
+    read_batches,
+)
 from watchword.errors import DataFormatError
 from watchword.evaluation import Scores
 from watchword.evaluation.score_files import read_post_scores
@@ -174,7 +182,9 @@ class Loader:
             raise click.UsageError(f"no text has the field {group!r} of --group")
         return texts, labels, None
 
-    def _folder(self, source: str, kind: Format, *, streams: bool) -> Iterator[tuple[None, Row]]:
+    def _folder(
+        self, source: str, kind: Format, *, streams: bool
+    ) -> Iterator[tuple[None, TextRow]]:
         if streams or (kind == "folder" and has_subject_folders(source)):
             yield from posts_of(self.subjects(source))
             return

@@ -41,8 +41,8 @@ _TOKEN = re.compile(
 )
 _WHOLE = re.compile(r"[+-]?\d{1,18}")
 
-_Token = tuple[str, str]  # kind, text
-_END: _Token = ("end", "the end")
+_Lexeme = tuple[str, str]  # kind, text
+_END: _Lexeme = ("end", "the end")
 
 
 def known_policies() -> str:
@@ -165,8 +165,8 @@ class _Parser:
             self._fail("'after' or the end")
         return kind(self._positive, **posts)
 
-    def _tokenise(self) -> list[_Token]:
-        tokens: list[_Token] = []
+    def _tokenise(self) -> list[_Lexeme]:
+        tokens: list[_Lexeme] = []
         text, at = self._text.rstrip(), 0
         while at < len(text):
             found = _TOKEN.match(text, at)
@@ -177,7 +177,7 @@ class _Parser:
         return [*tokens, _END]
 
     @property
-    def _next(self) -> _Token:
+    def _next(self) -> _Lexeme:
         return self._tokens[self._at]
 
     def _take(self, *wanted: str) -> bool:

@@ -30,7 +30,7 @@ def term_as_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-class _Stopped(BaseException):
+class _StopWaiting(BaseException):
     """Raised by a signal to stop waiting for input."""
 
 
@@ -74,7 +74,7 @@ class Stops:
                 yield item
                 if self.signal is not None:
                     return
-        except _Stopped:
+        except _StopWaiting:
             return
 
     @contextmanager
@@ -83,7 +83,7 @@ class Stops:
         self._waiting = True
         try:
             if self.signal is not None:
-                raise _Stopped
+                raise _StopWaiting
             yield
         finally:
             self._waiting = False
@@ -92,6 +92,6 @@ class Stops:
         again, self.signal = self.signal is not None, number
         if self._waiting:
             self._waiting = False
-            raise _Stopped
+            raise _StopWaiting
         if again:  # a second signal: exit at once with what was last saved
             raise KeyboardInterrupt

@@ -33,7 +33,7 @@ deadlines_option = option(
 )
 
 
-class _LatencyP(FiniteFloat):
+class _LatencyPType(FiniteFloat):
     """A positive number, or the word `median`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -45,7 +45,7 @@ latency_option = option(
     "--latency-p P",
     "Parameter p of the penalty in speed and F_latency: a number, or median for "
     "ln 3 / (median posts - 1).",
-    type=_LatencyP(min=0, min_open=True),
+    type=_LatencyPType(min=0, min_open=True),
     default=LATENCY_P,
 )
 by_option = option(

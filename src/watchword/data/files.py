@@ -24,7 +24,7 @@ from watchword.data.records import (
     DOCUMENT_FIELDS,
     POST_FIELDS,
     SUBJECT_FIELDS,
-    Entry,
+    SubjectEntry,
     as_identity,
     document_reader,
     entry_reader,
@@ -243,7 +243,7 @@ class _Gathered:
     label: Label | None = None
     label_line: int = 0
 
-    def add(self, entry: Entry, line: int) -> None:
+    def add(self, entry: SubjectEntry, line: int) -> None:
         """Add the entry of a line; raise `Flaw`, with nothing added, if its label contradicts."""
         subject, posts, label, seqs, _ = entry
         if label is not None and label != self.label:
@@ -266,7 +266,7 @@ class _Gathered:
 
 
 def _gather(
-    batches: Iterable[Iterable[tuple[int, Entry]]], bad: BadLines, name: str
+    batches: Iterable[Iterable[tuple[int, SubjectEntry]]], bad: BadLines, name: str
 ) -> list[Subject]:
     found: dict[str, _Gathered] = {}
     for number, entry in chain.from_iterable(batches):

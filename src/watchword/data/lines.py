@@ -26,7 +26,7 @@ from watchword.errors import DataFormatError
 
 Line = str | bytes
 Source = str | os.PathLike[str] | Iterable[str] | Iterable[bytes]
-Batch = Iterable[tuple[int, Line]]  # line numbers and lines, these with or without their ends
+LineBatch = Iterable[tuple[int, Line]]  # line numbers and lines, these with or without their ends
 
 LONGEST_LINE = 1 << 28  # guards against files without line ends, and small ones that unpack to huge
 _BATCH_BYTES = 1 << 20
@@ -38,7 +38,7 @@ _LONGEST_WAIT = 0.5
 
 
 @dataclass(frozen=True)
-class Block:
+class LineBlock:
     """Complete lines that arrived together: a batch whose bytes can also be read as a whole."""
 
     data: bytes  #: the lines, with line feeds between them and none at the end
@@ -93,12 +93,12 @@ def name_of(source: Source) -> str:
     return name if isinstance(name, str) else "input"
 
 
-def line_batches(source: Source, wait: Wait | None = None) -> Iterator[Batch]:
+def line_batches(source: Source, wait: Wait | None = None) -> Iterator[LineBatch]:
     """Yield numbered lines in batches as they arrive, without a byte order mark.
 
-    Of bytes, every batch is a `Block`, empty if nothing has arrived for a while (see `Wait`). Text
-    files and iterables are one batch that is read while it is iterated over. Lines before an error
-    are yielded before it is raised.
+    Of bytes, every batch is a `LineBlock`, empty if nothing has arrived for a while (see `Wait`).
+    Text files and iterables are one batch that is read while it is iterated over. Lines before an
+    error are yielded before it is raised.
     """
     numbering = _Numbering(name_of(source))
     with _opened(source, wait) as (file, is_gzip):
@@ -181,11 +181,11 @@ class _Numbering:
                 self._number += 1
                 yield self._number, _without_mark(line) if self._number == 1 else line
 
-    def block(self, data: bytes, lines: int) -> Block:
+    def block(self, data: bytes, lines: int) -> LineBlock:
         """Return a block of lines, the first of all without a byte order mark."""
         first = self._number + 1
         self._number += lines
-        return Block(data.removeprefix(BYTE_ORDER_MARK) if first == 1 else data, lines, first)
+        return LineBlock(data.removeprefix(BYTE_ORDER_MARK) if first == 1 else data, lines, first)
 
     @contextmanager
     def errors(self) -> Iterator[None]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from watchword._checks import Target
 from watchword.data.flaws import Flaw
-from watchword.data.lines import Block
+from watchword.data.lines import LineBlock
 from watchword.data.records import (
     Fields,
     as_given_label,
@@ -41,7 +41,7 @@ Columns = tuple[
 ]
 
 
-def plain_columns(block: Block, fields: Fields) -> Columns | None:
+def plain_columns(block: LineBlock, fields: Fields) -> Columns | None:
     """Return the columns of a block, or None if a line needs a closer look."""
     decoder = _post_decoder(*(fields[field][0] for field in ("text", "subject", "label")))
     posts = None if decoder is None else decoded_lines(block, decoder)
@@ -54,7 +54,7 @@ def plain_columns(block: Block, fields: Fields) -> Columns | None:
     if not records:
         return None
     try:
-        return _columns_of(_Table(records), fields)
+        return _columns_of(_RecordColumns(records), fields)
     except Flaw:
         return None
 
@@ -80,7 +80,7 @@ def _post_decoder(text: str, subject: str, label: str) -> Decoder[Any] | None:
     return msgspec.json.Decoder(post)
 
 
-class _Table:
+class _RecordColumns:
     """Records column by column."""
 
     def __init__(self, records: list[dict[str, Any]]) -> None:
@@ -104,7 +104,7 @@ class _Table:
         return [None if value is None else rule(value) for value in values]
 
 
-def _columns_of(table: _Table, fields: Fields) -> Columns | None:
+def _columns_of(table: _RecordColumns, fields: Fields) -> Columns | None:
     name = {field: names[0] for field, names in fields.items()}
     ids = [one for one in fields["post_id"] if one in table.names] or [name["post_id"]]
     if name["posts"] in table.names or len(ids) > 1:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from watchword._checks import Label, Target, as_label
 from watchword.data.flaws import BadLines, Flaw, shown
-from watchword.data.lines import Batch, Block, Line, decoded
+from watchword.data.lines import Line, LineBatch, LineBlock, decoded
 from watchword.data.subjects import Document, Post
 
 if TYPE_CHECKING:
@@ -40,7 +40,9 @@ DOCUMENT_FIELDS: Fields = {
 }
 
 #: The content of a line: the subject's id, posts, label, the `seq` of each post, chunks.
-Entry = tuple[str, tuple[Post, ...], Label | None, tuple[float | None, ...], tuple[int, ...] | None]
+SubjectEntry = tuple[
+    str, tuple[Post, ...], Label | None, tuple[float | None, ...], tuple[int, ...] | None
+]
 
 
 def named(fields: Fields, names: Mapping[str, str]) -> Fields:
@@ -62,12 +64,12 @@ def named(fields: Fields, names: Mapping[str, str]) -> Fields:
 
 
 def json_items(
-    batch: Batch, read: Callable[[Record], _Item], bad: BadLines, *, name: str
+    batch: LineBatch, read: Callable[[Record], _Item], bad: BadLines, *, name: str
 ) -> Iterator[tuple[int, _Item]]:
     """Yield what `read` makes of each JSON line, with the number of the line."""
     lines: Iterable[tuple[int, Any]] = batch
     record_of: Callable[[Any], Record | None] = _record_of
-    if isinstance(batch, Block) and (records := plain_records(batch)) is not None:
+    if isinstance(batch, LineBlock) and (records := plain_records(batch)) is not None:
         lines, record_of = enumerate(records, batch.first), lambda record: record
     for number, line in lines:
         try:
@@ -87,7 +89,7 @@ def _record_of(line: Line) -> Record | None:
     return _parsed(text) if text and not text.isspace() else None
 
 
-def plain_records(block: Block) -> list[dict[str, Any]] | None:
+def plain_records(block: LineBlock) -> list[dict[str, Any]] | None:
     """Return the object on each line, or None if a line needs a closer look.
 
     What is returned equals what the parser of the standard library makes of the lines, many times
@@ -97,7 +99,7 @@ def plain_records(block: Block) -> list[dict[str, Any]] | None:
     return decoded_lines(block, decoder)
 
 
-def decoded_lines(block: Block, decoder: Decoder[_Item]) -> list[_Item] | None:
+def decoded_lines(block: LineBlock, decoder: Decoder[_Item]) -> list[_Item] | None:
     """Return what a decoder of msgspec makes of each line; None if it refuses one."""
     # The decoder takes objects with any white space between them. There is one on every line if
     # every line end is between two of them, and there are as many objects as lines: inside a value,
@@ -149,7 +151,7 @@ def _slowly_parsed(line: str) -> Record:
     raise _unlike("expected an object", value, f": write one object per line{hint}")
 
 
-def entry_reader(fields: Fields) -> Callable[[Record], Entry]:
+def entry_reader(fields: Fields) -> Callable[[Record], SubjectEntry]:
     """Return a function that reads records of one post, or of one subject with its posts."""
     read_post = _post_reader(fields)
     text_name, label_name, seq_name = (fields[one][0] for one in ("text", "label", "seq"))
@@ -158,7 +160,7 @@ def entry_reader(fields: Fields) -> Callable[[Record], Entry]:
     # Where a line is a subject, "id" is the subject's; unless the caller named another field.
     owners = (subject_name, "id") if subject_name == "subject" else (subject_name,)
 
-    def read(record: Record) -> Entry:
+    def read(record: Record) -> SubjectEntry:
         label, seq = record.get(label_name), record.get(seq_name)
         if label is not None:
             label = as_given_label(label)

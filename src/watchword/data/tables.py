@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Generic, TypeVar
 
 from watchword.data.flaws import BadLines, Flaw, shown
-from watchword.data.lines import Batch, Line, decoded
+from watchword.data.lines import Line, LineBatch, decoded
 from watchword.data.records import Fields, Record
 from watchword.errors import DataFormatError
 
@@ -30,7 +30,7 @@ def as_delimiter(delimiter: str | None) -> str | None:
 
 
 def row_batches(
-    batches: Iterable[Batch],
+    batches: Iterable[LineBatch],
     read: Callable[[Record], _Item],
     bad: BadLines,
     *,
@@ -67,7 +67,7 @@ class _Table(Generic[_Item]):
     tried: int = 0  # size of the held row when it was read last
     arrived: int = 0  # and now
 
-    def items(self, batch: Batch, *, is_end: bool = False) -> Iterator[tuple[int, _Item]]:
+    def items(self, batch: LineBatch, *, is_end: bool = False) -> Iterator[tuple[int, _Item]]:
         """Yield the items of complete rows, each with the number of its first line."""
         lines = _Lines(self._due(batch, is_end=is_end))
         cells = None
@@ -117,7 +117,7 @@ class _Table(Generic[_Item]):
         self.held = row
         self.tried = self.arrived = sum(len(line) for _, line in row)
 
-    def _due(self, batch: Batch, *, is_end: bool) -> Batch:
+    def _due(self, batch: LineBatch, *, is_end: bool) -> LineBatch:
         """Return the lines to read now: none if a huge row was read before and has hardly grown.
 
         Reading it again whenever a few bytes arrive would take quadratic time.
@@ -136,7 +136,7 @@ class _Table(Generic[_Item]):
 class _Lines:
     """Lines as text for the csv module; those of the current row, and its flaw, are remembered."""
 
-    def __init__(self, numbered: Batch) -> None:
+    def __init__(self, numbered: LineBatch) -> None:
         self._numbered = iter(numbered)
         self.begin_row()
 

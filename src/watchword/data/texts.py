@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 from watchword._checks import Label, Target
 from watchword.data.flaws import BadLines, Flaw
 from watchword.data.inputs import item_batches
-from watchword.data.lines import Batch, Block, Wait, line_batches, name_of
+from watchword.data.lines import LineBatch, LineBlock, Wait, line_batches, name_of
 from watchword.data.plain import plain_columns
 from watchword.data.records import (
     DOCUMENT_FIELDS,
@@ -33,7 +33,7 @@ _BATCH_ITEMS = 4096
 _BATCH_CHARACTERS = 1 << 20
 
 #: A text, its label, its id, its subject and its time.
-Row = tuple[str, Target | None, str | None, str | None, datetime | None]
+TextRow = tuple[str, Target | None, str | None, str | None, datetime | None]
 
 
 class Item(NamedTuple):
@@ -61,7 +61,7 @@ class Texts:
     lines: Sequence[int | None]
 
     @classmethod
-    def of(cls, rows: Sequence[tuple[int | None, Row]], source: str) -> Texts:
+    def of(cls, rows: Sequence[tuple[int | None, TextRow]], source: str) -> Texts:
         """Return rows of one source, with the numbers of their lines, as columns."""
         lines = [line for line, _ in rows]
         columns = zip(*(row for _, row in rows), strict=True) if rows else [()] * 5
@@ -124,10 +124,10 @@ def read_batches(
                 yield plain.part(begin, begin + _BATCH_ITEMS)
 
 
-def texts_in(batch: Batch, bad: BadLines, *, name: str) -> Texts:
+def texts_in(batch: LineBatch, bad: BadLines, *, name: str) -> Texts:
     """Return all texts of a batch of JSON lines at once; `name` is that of the source.
 
-    >>> block = Block(b'{"subject": "ann", "text": "Hello.", "id": 7}', lines=1, first=1)
+    >>> block = LineBlock(b'{"subject": "ann", "text": "Hello.", "id": 7}', lines=1, first=1)
     >>> texts_in(block, BadLines("error", None), name="posts").ids
     ['7']
     """
@@ -138,25 +138,25 @@ def texts_in(batch: Batch, bad: BadLines, *, name: str) -> Texts:
     return Texts.of(list(rows), name)
 
 
-def _plain_texts(batch: Batch, fields: Fields, source: str) -> Texts | None:
+def _plain_texts(batch: LineBatch, fields: Fields, source: str) -> Texts | None:
     """Return the texts of a block whose lines are all plain; None otherwise."""
-    if not isinstance(batch, Block):
+    if not isinstance(batch, LineBlock):
         return None
     columns = plain_columns(batch, fields)
     lines = range(batch.first, batch.first + len(batch))
     return None if columns is None else Texts(*columns, source, lines)
 
 
-def _flat(rows: Iterable[tuple[int, list[Row]]]) -> Iterator[tuple[int, Row]]:
+def _flat(rows: Iterable[tuple[int, list[TextRow]]]) -> Iterator[tuple[int, TextRow]]:
     return ((line, row) for line, found in rows for row in found)
 
 
-def batched(rows: Iterable[tuple[int | None, Row]], source: str) -> Iterator[Texts]:
+def batched(rows: Iterable[tuple[int | None, TextRow]], source: str) -> Iterator[Texts]:
     """Yield rows with the numbers of their lines in batches, at least one.
 
     Those before an error are yielded before it is raised.
     """
-    batch: list[tuple[int | None, Row]] = []
+    batch: list[tuple[int | None, TextRow]] = []
     size = 0
     try:
         for line, row in rows:
@@ -171,7 +171,7 @@ def batched(rows: Iterable[tuple[int | None, Row]], source: str) -> Iterator[Tex
     yield Texts.of(batch, source)
 
 
-def posts_of(subjects: Iterable[Subject]) -> Iterator[tuple[None, Row]]:
+def posts_of(subjects: Iterable[Subject]) -> Iterator[tuple[None, TextRow]]:
     """Yield all posts of subjects, which have no line."""
     for subject in subjects:
         for post in subject.posts:
@@ -266,14 +266,14 @@ def as_targets(labels: Sequence[Target | None]) -> Any:
 
 def _record_reader(
     names: Mapping[str, str], label_separator: str | None
-) -> Callable[[Record], list[Row]]:
+) -> Callable[[Record], list[TextRow]]:
     """Return a function that reads a record as posts of a subject, or as a text of its own."""
     fields = named(SUBJECT_FIELDS, names)
     (owner,), (posts,), (title,) = fields["subject"], fields["posts"], fields["title"]
     read_entry = entry_reader(fields)
     read_document = document_reader(_columns(names), label_separator)
 
-    def read(record: Record) -> list[Row]:
+    def read(record: Record) -> list[TextRow]:
         if posts in record or record.get(owner) is not None:
             subject, written, label, _, _ = read_entry(record)
             return [(post.content, label, post.id, subject, post.time) for post in written]

@@ -27,7 +27,7 @@ from watchword._checks import as_whole
 from watchword._files import AnyPath
 from watchword.erisk.dialects import Dialect, DialectName, dialect_named, others_than
 from watchword.erisk.emissions import Emissions
-from watchword.erisk.journal import Identity, Journal
+from watchword.erisk.journal import Journal, JournalIdentity
 from watchword.erisk.protocol import MOST_RUNS, Answer, Round, ServerError, parse_json
 from watchword.erisk.transport import (
     Attempts,
@@ -45,7 +45,7 @@ from watchword.streams.readers import Decision, Watcher
 
 logger = logging.getLogger("watchword.erisk")
 
-Run = tuple[TauSS3 | FunctionModel, Policy]
+ClientRun = tuple[TauSS3 | FunctionModel, Policy]
 
 _NOT_FOUND = 404
 
@@ -74,7 +74,7 @@ class ClientReport:
 def run_client(
     url: str,
     token: str,
-    runs: Sequence[Run],
+    runs: Sequence[ClientRun],
     *,
     journal: AnyPath,
     dialect: DialectName = "writings",
@@ -138,7 +138,7 @@ def run_client(
         raise ValueError(
             f"dialect {dialect!r} has at most {spoken.most_runs} runs, got {len(runs)}"
         )
-    identity = Identity(transport.url, token.strip(), _names_of(runs, context=context))
+    identity = JournalIdentity(transport.url, token.strip(), _names_of(runs, context=context))
     with Journal.open(journal, identity) as opened:
         crew = _Crew(
             runs, opened, threads=threads, context=context, has_emissions=spoken.has_emissions
@@ -162,7 +162,7 @@ class _Crew:
 
     def __init__(
         self,
-        runs: Sequence[Run],
+        runs: Sequence[ClientRun],
         journal: Journal,
         *,
         threads: int | None,
@@ -424,7 +424,7 @@ class _Client:
         return number + 1, "repeated"
 
 
-def _names_of(runs: Sequence[Run], *, context: bool) -> tuple[str, ...]:
+def _names_of(runs: Sequence[ClientRun], *, context: bool) -> tuple[str, ...]:
     """Return a name for each run, equal for equal models and policies on any machine."""
     if not 1 <= len(runs) <= MOST_RUNS:
         raise ValueError(f"runs must be 1 to {MOST_RUNS} pairs of model and policy")

@@ -84,15 +84,15 @@ def as_discussion(item: object, *, target: str | None = None, number: int = 0) -
     else:
         context.append(f"{title}\n\n{body}" if title and body else title or body)
         title = ""
-    for comment in protocol.as_list(outer.get("comments") or [], "comments"):
+    for comment in protocol.list_from(outer.get("comments") or [], "comments"):
         fields = protocol.as_object(comment, "a comment")
         (texts if _is_own(fields, subject) else context).append(_said(fields, "body"))
     return Writing(
         nick=subject,
-        number=protocol.as_number(outer.get("number", number)),
+        number=protocol.round_number_from(outer.get("number", number)),
         title=title,
         content="\n\n".join(filter(None, texts)),
-        date=protocol.as_text("date", _first(submission, _DATE)),
+        date=protocol.text_from("date", _first(submission, _DATE)),
         id=protocol.as_identifier(_first(submission, _ID)),
         context=tuple(filter(None, context)),
     )
@@ -100,7 +100,9 @@ def as_discussion(item: object, *, target: str | None = None, number: int = 0) -
 
 def as_discussions(data: object) -> Round | None:
     """Return the round in a response, or None for the empty list that ends a task."""
-    return protocol.round_of(as_discussion(item) for item in protocol.as_list(data, "discussions"))
+    return protocol.round_of(
+        as_discussion(item) for item in protocol.list_from(data, "discussions")
+    )
 
 
 def discussion_of(writing: Writing) -> dict[str, Any]:
@@ -141,7 +143,9 @@ def discussion_of(writing: Writing) -> dict[str, Any]:
 def read_discussions(path: Path) -> Subject:
     """Read the file of a subject: its discussions, oldest first. The file name is the subject."""
     try:
-        found = protocol.as_list(protocol.parse_json(contents(path, _LARGEST_FILE)), "discussions")
+        found = protocol.list_from(
+            protocol.parse_json(contents(path, _LARGEST_FILE)), "discussions"
+        )
         writings = [
             as_discussion(item, target=path.stem, number=at) for at, item in enumerate(found)
         ]
@@ -159,7 +163,7 @@ def _first(fields: Mapping[str, Any], names: tuple[str, ...]) -> object:
 
 
 def _said(fields: Mapping[str, Any], name: str) -> str:
-    text = protocol.as_text(name, fields.get(name))
+    text = protocol.text_from(name, fields.get(name))
     return "" if text.strip() in _DELETED else text
 
 
@@ -176,20 +180,20 @@ def as_messages(data: object) -> Round | None:
     """
     if data == {}:
         return None
-    given = (protocol.as_object(item, "a message") for item in protocol.as_list(data, "messages"))
+    given = (protocol.as_object(item, "a message") for item in protocol.list_from(data, "messages"))
     return protocol.round_of(
         Writing(
             nick=protocol.as_nick(fields.get("nick")),
-            number=protocol.as_number(fields.get("round")),
-            content=protocol.as_text("message", fields.get("message")),
-            date=protocol.as_text("date", fields.get("date")),
+            number=protocol.round_number_from(fields.get("round")),
+            content=protocol.text_from("message", fields.get("message")),
+            date=protocol.text_from("date", fields.get("date")),
             id=protocol.as_identifier(fields.get("id_message")),
         )
         for fields in given
     )
 
 
-def message_of(writing: Writing) -> dict[str, Any]:
+def message_from(writing: Writing) -> dict[str, Any]:
     """Return a writing as a message."""
     text = f"{writing.title}\n\n{writing.content}" if writing.title else writing.content
     return {
@@ -214,11 +218,11 @@ def predictions_of(answers: Sequence[Answer], emissions: Mapping[str, Any]) -> b
 
 def answers_in(data: object) -> list[dict[str, Any]]:
     """Return the answers in predictions, for a practice server; a decision is also the score."""
-    strings = protocol.as_list(data, "one string")
+    strings = protocol.list_from(data, "one string")
     text = strings[0] if len(strings) == 1 else strings
     if not isinstance(text, str):
         raise DataFormatError(
-            f"expected a list with one string of JSON, got {protocol.kind_of(text)}"
+            f"expected a list with one string of JSON, got {protocol.shown_kind(text)}"
         )
     plain = protocol.parse_json(text.encode("utf-8", "replace"))
     decisions = plain.get("predictions") if isinstance(plain, dict) else None
@@ -232,7 +236,7 @@ _MESSAGES = Dialect(
     "getmessages",
     "MentalRiskES",
     as_messages,
-    message_of,
+    message_from,
     predictions_of,
     answers_in,
     most_runs=3,

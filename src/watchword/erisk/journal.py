@@ -22,7 +22,7 @@ from watchword.erisk.protocol import (
     Round,
     Writing,
     as_answers,
-    as_list,
+    list_from,
     parse_json,
     round_of,
 )
@@ -53,7 +53,7 @@ KIND = DatabaseKind(
 
 
 @dataclass(frozen=True)
-class Identity:
+class JournalIdentity:
     """The server, the token and the name of each run (its model and policy) of a journal."""
 
     url: str
@@ -92,7 +92,7 @@ class Journal:
 
     @classmethod
     @contextmanager
-    def open(cls, path: AnyPath, identity: Identity) -> Iterator[Journal]:
+    def open(cls, path: AnyPath, identity: JournalIdentity) -> Iterator[Journal]:
         """Open a journal, or create one; no other client can open it until it is closed."""
         with open_database(path, KIND) as database:
             if not database.rows("SELECT * FROM journal"):
@@ -174,7 +174,7 @@ def _hidden(token: str, salt: bytes) -> bytes:
     return hashlib.pbkdf2_hmac("sha256", token.encode(), salt, _HASHINGS)
 
 
-def _check_identity(database: Database, identity: Identity) -> Past:
+def _check_identity(database: Database, identity: JournalIdentity) -> Past:
     """Return the past up to the rounds that are kept, if it is that of this client."""
     path = os.fspath(database.path)
     [(url, salt, token, number, digest)] = database.rows(
@@ -219,7 +219,7 @@ def _round(database: Database, number: int) -> Round | None:
         number,
     )
     try:
-        contexts = [tuple(as_list(parse_json(row["context"].encode()), "texts")) for row in found]
+        contexts = [tuple(list_from(parse_json(row["context"].encode()), "texts")) for row in found]
         return round_of(
             Writing(**{**row, "context": context})
             for row, context in zip(found, contexts, strict=True)

@@ -35,16 +35,16 @@ from watchword.erisk.xml_reader import read_individual, sorted_by_time, trend
 from watchword.errors import DataFormatError
 from watchword.evaluation.metrics import CHUNKS
 
-Layout = Literal["train", "test", "cases", "folder", "discussions"]
-Split = Literal["train", "test"]
+LayoutName = Literal["train", "test", "cases", "folder", "discussions"]
+SetPart = Literal["train", "test"]
 
 _DEPTH = 6  # levels below a folder to search for collections
 _CHUNK = re.compile(r"chunk[ _-]?0*([1-9][0-9]?)", re.IGNORECASE)
 _NUMBERS = re.compile(r"([0-9]+)")
-_SPLITS: tuple[Split, ...] = ("train", "test")
+_SPLITS: tuple[SetPart, ...] = ("train", "test")
 _COUNTS = re.compile(r"writings.*\.txt", re.IGNORECASE)
 # Splits named by the path of a collection: `training_data`, `test_data`.
-_SAYING: dict[Split, re.Pattern[str]] = {
+_SAYING: dict[SetPart, re.Pattern[str]] = {
     "train": re.compile(r"(?<![a-z])train(ing)?(?![a-z])", re.IGNORECASE),
     "test": re.compile(r"(?<![a-z])test(ing)?(?![a-z])", re.IGNORECASE),
 }
@@ -58,7 +58,7 @@ class Collection:
     """
 
     path: Path
-    layout: Layout
+    layout: LayoutName
     parts: tuple[Path, ...] = ()
 
     @property
@@ -78,7 +78,7 @@ class Collection:
         return next(names, "")
 
 
-class _Place(NamedTuple):
+class _CollectionPath(NamedTuple):
     """A folder or file of a collection, with the label and the chunk that its path gives."""
 
     path: Path
@@ -87,7 +87,7 @@ class _Place(NamedTuple):
 
 
 def read_erisk(
-    path: AnyPath, *, which: Split | None = None, progress: Progress | None = None
+    path: AnyPath, *, which: SetPart | None = None, progress: Progress | None = None
 ) -> list[Subject]:
     """Read the collection in a folder or below it, and detect its layout.
 
@@ -160,14 +160,14 @@ def together(found: Iterable[Collection]) -> list[Collection]:
     ]
 
 
-def _about(which: Split, found: list[Collection], root: Path) -> list[Collection]:
+def _about(which: SetPart, found: list[Collection], root: Path) -> list[Collection]:
     """Return the collections of a split, or if there are none, those of unknown split."""
     splits = [_split_of(one, root) for one in found]
     own = [one for one, split in zip(found, splits, strict=True) if split == which]
     return own or [one for one, split in zip(found, splits, strict=True) if split is None]
 
 
-def _split_of(collection: Collection, root: Path) -> Split | None:
+def _split_of(collection: Collection, root: Path) -> SetPart | None:
     """Return the split given by the layout of a collection or its path below a folder."""
     if collection.layout in ("train", "test"):
         return collection.layout
@@ -179,7 +179,7 @@ def _split_of(collection: Collection, root: Path) -> Split | None:
 
 
 def read_collection(
-    collection: Collection, *, which: Split | None = None, progress: Progress | None = None
+    collection: Collection, *, which: SetPart | None = None, progress: Progress | None = None
 ) -> list[Subject]:
     """Read one collection; without a split, `which` selects files by name (`train_subject1`)."""
     by_name = _by_name(collection)
@@ -209,7 +209,7 @@ def _search(folder: Path, depth: int) -> Iterator[Collection]:
             yield from _search(below, depth - 1)
 
 
-def _layout(folder: Path) -> Layout | None:
+def _layout(folder: Path) -> LayoutName | None:
     names = {below.name for below in subfolders(folder)}
     if any(re.fullmatch("(positive|negative)_examples(_anonymous)?(_chunks)?", n) for n in names):
         return "train"
@@ -222,16 +222,18 @@ def _layout(folder: Path) -> Layout | None:
     return "discussions" if next(discussion_files(folder), None) else None
 
 
-def _folders(collection: Collection) -> list[_Place]:
+def _folders(collection: Collection) -> list[_CollectionPath]:
     path = collection.path
     if collection.layout == "test":
         return _chunk_folders(path, None)
     if collection.layout in ("folder", "discussions"):
-        return [_Place(path, None, None)]
+        return [_CollectionPath(path, None, None)]
     if collection.layout == "cases":
         labels = (("neg", NEGATIVE), ("pos", POSITIVE))
         parts = collection.parts or (path,)
-        return [_Place(part / name, label, None) for part in parts for name, label in labels]
+        return [
+            _CollectionPath(part / name, label, None) for part in parts for name, label in labels
+        ]
     folders = []
     for label in (NEGATIVE, POSITIVE):
         folders += _examples(path, label)
@@ -240,7 +242,7 @@ def _folders(collection: Collection) -> list[_Place]:
     return folders
 
 
-def _examples(path: Path, label: str) -> list[_Place]:
+def _examples(path: Path, label: str) -> list[_CollectionPath]:
     """Return the folders with the examples of a label: chunks, or whole histories."""
     names = [f"{label}_examples{end}" for end in ("_anonymous_chunks", "", "_chunks", "_anonymous")]
     there = [path / name for name in names if (path / name).is_dir()]
@@ -249,10 +251,10 @@ def _examples(path: Path, label: str) -> list[_Place]:
     for folder in there:
         if any(_CHUNK.fullmatch(below.name) for below in subfolders(folder)):
             return _chunk_folders(folder, label)
-    return [_Place(there[-1], label, None)]
+    return [_CollectionPath(there[-1], label, None)]
 
 
-def _chunk_folders(path: Path, label: str | None) -> list[_Place]:
+def _chunk_folders(path: Path, label: str | None) -> list[_CollectionPath]:
     chunks: dict[int, Path] = {}
     for below in subfolders(path):
         if found := _CHUNK.fullmatch(below.name):
@@ -262,12 +264,12 @@ def _chunk_folders(path: Path, label: str | None) -> list[_Place]:
             chunks[number] = below
     if missing := [f"chunk {at}" for at in range(1, CHUNKS + 1) if at not in chunks]:
         raise DataFormatError(f"{path}: {listed(missing)} missing")
-    return [_Place(chunks[at], label, at) for at in sorted(chunks)]
+    return [_CollectionPath(chunks[at], label, at) for at in sorted(chunks)]
 
 
-def _by_name(collection: Collection) -> dict[str, list[_Place]]:
+def _by_name(collection: Collection) -> dict[str, list[_CollectionPath]]:
     """Return the files of each subject, by name without chunk number and `.xml`."""
-    by_name: dict[str, list[_Place]] = {}
+    by_name: dict[str, list[_CollectionPath]] = {}
     files_in = discussion_files if collection.layout == "discussions" else subject_files
     for folder in _folders(collection):
         for path in files_in(folder.path):
@@ -279,13 +281,13 @@ def _by_name(collection: Collection) -> dict[str, list[_Place]]:
             files = by_name.setdefault(name, [])
             if files and (folder.chunk is None or files[0].label != folder.label):
                 raise DataFormatError(f"{path}: duplicate of the subject in {files[0].path}")
-            files.append(_Place(path, folder.label, folder.chunk))
+            files.append(_CollectionPath(path, folder.label, folder.chunk))
     if not by_name:
         raise DataFormatError(f"{collection.path}: contains no files of subjects (.xml, .json)")
     return by_name
 
 
-def _subject(name: str, files: list[_Place]) -> Subject:
+def _subject(name: str, files: list[_CollectionPath]) -> Subject:
     first, identity = files[0], ""
     if first.path.suffix.lower() == ".json":
         return read_discussions(first.path)

@@ -13,7 +13,7 @@ from watchword._display import aligned
 from watchword._files import AnyPath
 from watchword._progress import Progress, tracked
 from watchword.data import Subject
-from watchword.erisk.layout import Collection, Split, find_collections, read_collection, together
+from watchword.erisk.layout import Collection, SetPart, find_collections, read_collection, together
 from watchword.erisk.published import Task, TaskName, task_named
 from watchword.erisk.run_files import ChunkDecision, ChunkRun, write_submissions
 from watchword.erisk.run_score import RunScore
@@ -41,7 +41,7 @@ class SetPlace(NamedTuple):
     """A set of a task: a collection, or the part of it selected by file names."""
 
     collection: Collection
-    which: Split | None = None
+    which: SetPart | None = None
 
 
 class TaskSets(NamedTuple):
@@ -233,12 +233,12 @@ def find_sets(
     anorexia (or task 1, task 2).
     """
     task_named(task)
-    found = _Found(Path(data))
+    found = _Collections(Path(data))
     training = found.train(task) if train is None else [_named(path) for path in train]
     return TaskSets(training, found.test(task) if test is None else _named(test))
 
 
-class _Found:
+class _Collections:
     """The collections below a folder, by kind."""
 
     def __init__(self, root: Path) -> None:
@@ -257,7 +257,7 @@ class _Found:
         if self._by_kind.get("2017 train") or not self._by_kind.get("2017 cases"):
             kinds = ["2017 train"] + ["2017 test"] * (task == "2018-depression")
             return [SetPlace(self._one(kind)) for kind in kinds]
-        which: Split | None = "train" if task == "2017-depression" else None
+        which: SetPart | None = "train" if task == "2017-depression" else None
         return [SetPlace(self._one("2017 cases"), which)]
 
     def test(self, task: TaskName) -> SetPlace:

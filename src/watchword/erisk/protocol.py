@@ -115,7 +115,7 @@ def as_round(data: object) -> Round | None:
     >>> as_round([{"nick": "ann", "number": 0, "title": "", "content": "Hello."}]).number
     0
     """
-    return round_of(_writing(item) for item in as_list(data, "writings"))
+    return round_of(_writing(item) for item in list_from(data, "writings"))
 
 
 def round_of(given: Iterable[Writing]) -> Round | None:
@@ -141,7 +141,7 @@ def as_answers(data: object, subjects: Sequence[str]) -> tuple[Answer, ...]:
     """
     found: dict[str, Answer] = {}
     known = set(subjects)
-    for item in as_list(data, "answers"):
+    for item in list_from(data, "answers"):
         answer = _answer(item, known)
         if answer.nick in found:
             raise DataFormatError(f"duplicate answer about {answer.nick!r}")
@@ -157,17 +157,17 @@ def as_answers(data: object, subjects: Sequence[str]) -> tuple[Answer, ...]:
     return tuple(found[subject] for subject in subjects)
 
 
-def as_list(data: object, what: str) -> list[Any]:
+def list_from(data: object, what: str) -> list[Any]:
     """Return a list from a server, or raise `DataFormatError`."""
     if not isinstance(data, list):
-        raise DataFormatError(f"expected a list of {what}, got {kind_of(data)}")
+        raise DataFormatError(f"expected a list of {what}, got {shown_kind(data)}")
     return data
 
 
 def as_object(data: object, what: str) -> dict[str, Any]:
     """Return an object from a server, or raise `DataFormatError`."""
     if not isinstance(data, dict):
-        raise DataFormatError(f"{what} must be an object, got {kind_of(data)}")
+        raise DataFormatError(f"{what} must be an object, got {shown_kind(data)}")
     return data
 
 
@@ -175,10 +175,10 @@ def _writing(item: object) -> Writing:
     fields = as_object(item, "a writing")
     return Writing(
         nick=as_nick(fields.get("nick")),
-        number=as_number(fields.get("number")),
-        title=as_text("title", fields.get("title")),
-        content=as_text("content", fields.get("content")),
-        date=as_text("date", fields.get("date")),
+        number=round_number_from(fields.get("number")),
+        title=text_from("title", fields.get("title")),
+        content=text_from("content", fields.get("content")),
+        date=text_from("date", fields.get("date")),
         id=as_identifier(fields.get("id")),
         redditor=as_identifier(fields.get("redditor")),
     )
@@ -201,7 +201,7 @@ def _answer(item: object, known: set[str]) -> Answer:
 def as_nick(value: object) -> str:
     """Return a valid id of a subject, or raise `DataFormatError`."""
     if not isinstance(value, str) or not value:
-        raise DataFormatError(f"nick must be a string, got {kind_of(value)}")
+        raise DataFormatError(f"nick must be a string, got {shown_kind(value)}")
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -209,21 +209,21 @@ def as_nick(value: object) -> str:
     return value
 
 
-def as_number(value: object) -> int:
+def round_number_from(value: object) -> int:
     """Return a valid number of a round, or raise `DataFormatError`."""
     if isinstance(value, str) and value.isdecimal() and len(value) < 10:
         return int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
-        raise DataFormatError(f"number must be a whole number from 0 on, got {kind_of(value)}")
+        raise DataFormatError(f"number must be a whole number from 0 on, got {shown_kind(value)}")
     return value
 
 
-def as_text(name: str, value: object) -> str:
+def text_from(name: str, value: object) -> str:
     """Return a text; None is an empty one."""
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise DataFormatError(f"{name} must be a string, got {kind_of(value)}")
+        raise DataFormatError(f"{name} must be a string, got {shown_kind(value)}")
     # A lone surrogate in one post must not stop all subjects.
     return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
@@ -231,7 +231,7 @@ def as_text(name: str, value: object) -> str:
 def as_identifier(value: object) -> int | str | None:
     """Return an id of a post, or None for anything else."""
     if isinstance(value, str):
-        return as_text("id", value)
+        return text_from("id", value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
@@ -253,7 +253,7 @@ def _shown(value: object) -> str:
     return text if len(text) <= 40 else text[:37] + "…"
 
 
-def kind_of(value: object) -> str:
+def shown_kind(value: object) -> str:
     """Describe an untrusted value without its text, which may contain the token."""
     if isinstance(value, str):
         return "a string" if value else "an empty string"

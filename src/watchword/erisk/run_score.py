@@ -37,7 +37,7 @@ MEASURES: dict[MeasureSet, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class Outcomes:
+class RunOutcomes:
     """The decisions of a run beside the truth: one value per subject in each column."""
 
     subjects: tuple[str, ...]
@@ -68,7 +68,7 @@ class RunScore:
     measures: Mapping[str, float | None]
     bounds: Mapping[str, metrics.ErdeBounds]  #: of each ERDE
     rankings: tuple[Ranking, ...]
-    outcomes: Outcomes = field(repr=False, compare=False)
+    outcomes: RunOutcomes = field(repr=False, compare=False)
     scores: Mapping[int, FloatArray] = field(repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def _chunk_outcomes(
     decisions: Mapping[str, ChunkDecision | None],
     truth: Mapping[str, str],
     counts: Mapping[str, int],
-) -> Outcomes:
+) -> RunOutcomes:
     """Return the outcomes of decisions by chunks, with delays as in the official scripts.
 
     A decision after chunk i has the delay N at chunk 10, else floor(N/10)·i. Subjects of the truth
@@ -171,7 +171,7 @@ def _chunk_outcomes(
     chunks = [decision.chunk if decision else CHUNKS for decision in map(decisions.get, subjects)]
     is_positive = np.array([truth[subject] == POSITIVE for subject in subjects])
     alerted = np.array([subject in alerts for subject in subjects])
-    return Outcomes(
+    return RunOutcomes(
         subjects,
         is_positive,
         alerted,
@@ -181,7 +181,7 @@ def _chunk_outcomes(
     )
 
 
-def _round_outcomes(run: RoundRun, truth: Mapping[str, str]) -> Outcomes:
+def _round_outcomes(run: RoundRun, truth: Mapping[str, str]) -> RunOutcomes:
     if unknown := sorted(run.subjects - truth.keys()):
         warn_about_data(f"run {run.name}: {listed(unknown)} not in the golden truth; left out")
     subjects = tuple(sorted(truth))
@@ -198,7 +198,7 @@ def _round_outcomes(run: RoundRun, truth: Mapping[str, str]) -> Outcomes:
         numbers = {name: at for at, name in enumerate(sorted({*known, NEGATIVE}))}
         decided = [numbers[run.classes.get(one, NEGATIVE)] for one in subjects]
         classes = np.array([numbers[truth[one]] for one in subjects]), np.array(decided)
-    return Outcomes(
+    return RunOutcomes(
         subjects,
         is_positive,
         alerted,
@@ -247,7 +247,7 @@ def p_values_of(
 
 
 def _columns(
-    name: str, found: Outcomes, scores: Mapping[int, FloatArray]
+    name: str, found: RunOutcomes, scores: Mapping[int, FloatArray]
 ) -> tuple[NDArray[Any], ...]:
     """Return the arguments of a measure after the truth."""
     if rounds := name.partition("_after_")[2]:

@@ -270,7 +270,7 @@ def _tables(truth: AnyPath | Mapping[str, str]) -> tuple[Mapping[str, str], AnyP
 # Tables: cells, columns of intervals, and tabulars for LaTeX
 
 
-def interval_lines(found: Sequence[RunIntervals]) -> list[str]:
+def run_interval_lines(found: Sequence[RunIntervals]) -> list[str]:
     """Return a table of intervals: a row per measure, a column per run.
 
     Differences whose interval excludes 0 are marked with a star.

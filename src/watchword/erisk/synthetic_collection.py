@@ -22,7 +22,7 @@ from watchword._checks import as_choice, as_whole
 from watchword._files import AnyPath, atomic_folder
 from watchword._progress import Progress, tracked
 from watchword.data import Post, Subject, synthetic
-from watchword.erisk.layout import Split
+from watchword.erisk.layout import SetPart
 from watchword.erisk.published import SetSize, Task, TaskName, task_named
 from watchword.erisk.tables import NEGATIVE, POSITIVE
 from watchword.evaluation.metrics import chunk_sizes
@@ -53,7 +53,7 @@ _ODD = (
 
 def make_subjects(
     task: TaskName,
-    which: Split,
+    which: SetPart,
     *,
     subjects: int | None = None,
     most_writings: int = MOST_WRITINGS,
@@ -238,7 +238,7 @@ class SetPlan:
     """The plan of a synthetic set of a task."""
 
     year: int
-    split: Split
+    split: SetPart
     people: tuple[SubjectPlan, ...]
 
 
@@ -253,7 +253,7 @@ def plan_sets(task: Task, *, subjects: int | None, most_writings: int, seed: int
         year = 2017 if is_first_year else 2018
         # In 2018, the test set of 2017 is training data in the layout of a test set.
         is_test = at == len(task.train) or (task.name == "2018-depression" and at == 1)
-        split: Split = "test" if is_test else "train"
+        split: SetPart = "test" if is_test else "train"
         chance = synthetic._Chance(_SEEDS * start + at)
         sets.append(SetPlan(year, split, tuple(_people(size, year, split, most, chance, start))))
     return sets
@@ -322,7 +322,7 @@ def _writings(subjects: int, mean: float, most: int) -> int:
 
 
 def _people(
-    size: SetSize, year: int, split: Split, most: int, chance: synthetic._Chance, start: int
+    size: SetSize, year: int, split: SetPart, most: int, chance: synthetic._Chance, start: int
 ) -> Iterator[SubjectPlan]:
     """Return the subjects of a set in random order, with random numbers in their ids."""
     lengths = _lengths(size.positives, size.positive_writings, most, chance)

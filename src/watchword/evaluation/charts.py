@@ -39,7 +39,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Mark:
+class ChartPoint:
     """A point of a chart that stands out, such as an alert or the chosen setting."""
 
     x: float
@@ -49,7 +49,7 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Rule:
+class ChartLine:
     """A vertical line through a chart, with a name; or a horizontal one."""
 
     at: float
@@ -73,8 +73,8 @@ class Chart:
     x_label: str
     y_label: str
     curves: tuple[Curve, ...]
-    marks: tuple[Mark, ...] = ()
-    rules: tuple[Rule, ...] = ()
+    marks: tuple[ChartPoint, ...] = ()
+    rules: tuple[ChartLine, ...] = ()
     rows: tuple[str, ...] = ()
     description: str = ""  #: what it shows in words, for screen readers
     x_range: tuple[float, float] | None = None

@@ -19,7 +19,7 @@ from watchword.evaluation.replaying import average_precision_of, is_positive
 from watchword.evaluation.scores import Scores
 from watchword.streams.histories import Histories
 from watchword.streams.policies import Overtakes, Policy, Reaches
-from watchword.streams.policy import ranking_score, settle
+from watchword.streams.policy import check_fields, ranking_score
 from watchword.streams.steps import ScoreName, Step
 
 # The quantiles used as thresholds: finer where alerts are rare.
@@ -130,7 +130,7 @@ class Thresholds(FittedPolicies):
     first_posts: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50)
 
     def __post_init__(self) -> None:
-        settle(self, first_posts=as_posts)
+        check_fields(self, first_posts=as_posts)
 
     def fitted(self, scores: Sequence[Scores], _worth: Worth) -> Fit:
         """Return the policies fitted to all scores; every fold is tried with the same ones."""

@@ -24,15 +24,15 @@ NEVER, AT_ONCE = "never alert", "alert everyone at the first post"
 _BLOCK = 2**22  # numbers held at once while resampling
 
 
-class Outcomes(NamedTuple):
+class HeldOutDecisions(NamedTuple):
     """The decisions of a policy about all held-out subjects, fold by fold."""
 
     delays: IntArray  #: -1 without an alert
     ranks: FloatArray  #: the scores by which subjects are ranked
 
-    def copy(self) -> Outcomes:
+    def copy(self) -> HeldOutDecisions:
         """Return the same decisions in memory of their own."""
-        return Outcomes(self.delays.astype(np.int64), self.ranks)
+        return HeldOutDecisions(self.delays.astype(np.int64), self.ranks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +118,9 @@ class HeldOut:
         """The number of posts of each subject."""
         return np.concatenate([fold.totals for fold in self.folds])
 
-    def split(self, outcomes: Outcomes) -> Iterator[tuple[HeldOutFold, IntArray, FloatArray]]:
+    def split(
+        self, outcomes: HeldOutDecisions
+    ) -> Iterator[tuple[HeldOutFold, IntArray, FloatArray]]:
         """Yield each fold with the delays and ranks of its subjects."""
         ends = np.cumsum(self.sizes)[:-1]
         delays, ranks = (np.split(column, ends) for column in outcomes)
@@ -138,7 +140,9 @@ class HeldOut:
         found[:, self.names.index("median_delay")] = np.where(counts > 0, middle / 2, np.inf)
         return found
 
-    def measured(self, outcomes: Outcomes) -> tuple[dict[str, float], dict[str, list[float]]]:
+    def measured(
+        self, outcomes: HeldOutDecisions
+    ) -> tuple[dict[str, float], dict[str, list[float]]]:
         """Return the measures of decisions, over all folds and in each fold."""
         rows = []
         for fold, delays, ranks in self.split(outcomes):
@@ -162,14 +166,14 @@ class HeldOut:
         at_once = np.where(np.isfinite(first), first, -1).astype(np.int64)
         found = {}
         for name, delays in ((NEVER, np.full_like(at_once, -1)), (AT_ONCE, at_once)):
-            measures, _ = self.measured(Outcomes(delays, np.zeros(delays.size)))
+            measures, _ = self.measured(HeldOutDecisions(delays, np.zeros(delays.size)))
             del measures["average_precision"]
             found[name] = measures
         return found
 
     def intervals(
         self,
-        outcomes: Outcomes,
+        outcomes: HeldOutDecisions,
         objective: Objective,
         *,
         seed: int,
@@ -191,7 +195,9 @@ class HeldOut:
             for name, values in drawn.items()
         }
 
-    def _resampled(self, outcomes: Outcomes, seed: int, repeats: int) -> dict[str, FloatArray]:
+    def _resampled(
+        self, outcomes: HeldOutDecisions, seed: int, repeats: int
+    ) -> dict[str, FloatArray]:
         """Return each measure of all resamples."""
         generators = [_generators(seed, number) for number in range(len(self.folds))]
         block = max(1, _BLOCK // max(self.truth.size, 1))
@@ -292,7 +298,7 @@ def _average_precisions(fold: HeldOutFold, draws: IntArray, ranks: FloatArray) -
 
 
 def warnings_about(
-    held: HeldOut, measures: Mapping[str, float], outcomes: Outcomes
+    held: HeldOut, measures: Mapping[str, float], outcomes: HeldOutDecisions
 ) -> tuple[str, ...]:
     """Return reasons to distrust a setting, each as a sentence."""
     alerted = outcomes.delays >= 0

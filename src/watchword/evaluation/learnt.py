@@ -23,7 +23,7 @@ from watchword.evaluation.fitted_policies import (
 from watchword.evaluation.replaying import is_positive
 from watchword.evaluation.scores import Scores
 from watchword.streams.policies import Policy, Weighs
-from watchword.streams.policy import settle
+from watchword.streams.policy import check_fields
 from watchword.streams.steps import ScoreName
 from watchword.streams.weighing import FEATURES, NEEDED_FOR, FeatureName
 
@@ -73,7 +73,7 @@ class Learnt(FittedPolicies):
 
     def __post_init__(self) -> None:
         strengths = partial(as_values, what="a list of numbers", check=as_above_zero)
-        settle(self, features=_as_features, strengths=strengths, first_posts=as_posts)
+        check_fields(self, features=_as_features, strengths=strengths, first_posts=as_posts)
 
     def fitted(self, scores: Sequence[Scores], worth: Worth) -> Fit:
         """Return policies for each strength, threshold and first post, fitted to the scores."""

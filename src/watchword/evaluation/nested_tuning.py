@@ -16,20 +16,26 @@ from watchword.data import Subject
 from watchword.evaluation import metrics
 from watchword.evaluation.fitted_policies import FittedPolicies
 from watchword.evaluation.folds import Order
-from watchword.evaluation.held_out import HeldOut, Outcomes, warnings_about
-from watchword.evaluation.objectives import AlertMeasure, Limits, Objective, head_of, shown_number
+from watchword.evaluation.held_out import HeldOut, HeldOutDecisions, warnings_about
+from watchword.evaluation.objectives import (
+    AlertMeasure,
+    MeasureLimits,
+    Objective,
+    head_of,
+    shown_number,
+)
 from watchword.evaluation.replaying import DEADLINES, LatencyP, as_latency_p, ranks_of
 from watchword.evaluation.scores import By, Scores, alerts_of
 from watchword.evaluation.tuning import as_asked, own_value, shown_deadlines, tune
 from watchword.evaluation.tuning_result import (
-    Row,
+    TrialRow,
     Tuning,
     interval_lines,
     measure_cells,
     measure_lines,
     plain_intervals,
 )
-from watchword.evaluation.tuning_sources import source_of
+from watchword.evaluation.tuning_sources import tuning_source
 from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.policies import Policy
 from watchword.streams.policy import ranking_score
@@ -50,7 +56,7 @@ class NestedTuning:
     tunings: tuple[Tuning, ...]
     objective: Objective = field(repr=False)
     held_out: HeldOut = field(repr=False)
-    outcomes: Outcomes = field(repr=False)
+    outcomes: HeldOutDecisions = field(repr=False)
 
     @property
     def promised(self) -> float:
@@ -93,7 +99,7 @@ class NestedTuning:
         return f"<NestedTuning of {folds} by {self.measure}, value {self.value:.4g}>"
 
     @property
-    def _rows(self) -> list[Row]:
+    def _rows(self) -> list[TrialRow]:
         by_fold = [
             (value, self.measures_of(at), f"fold {at + 1}: {tuning.best.setting}")
             for at, (value, tuning) in enumerate(zip(self.by_fold, self.tunings, strict=True))
@@ -192,8 +198,8 @@ def nested_tune(
     """
     asked, positive = as_asked(policies)
     objective = Objective.of(measure)
-    names = (*objective.names, *Limits.of(at_most, at_least).names)
-    source = source_of(
+    names = (*objective.names, *MeasureLimits.of(at_most, at_least).names)
+    source = tuning_source(
         subjects,
         positive,
         model=model,
@@ -235,7 +241,7 @@ def nested_tune(
         if objective.function is not None:
             own.append(own_value(objective.function, scores, policy, alerted, delays))
     whole = HeldOut(tuple(source.held_out()), shown_deadlines(deadlines, names), p)
-    outcomes = Outcomes(*map(np.concatenate, zip(*columns, strict=True)))
+    outcomes = HeldOutDecisions(*map(np.concatenate, zip(*columns, strict=True)))
     measures, by_fold = whole.measured(outcomes)
     values = own or np.asarray(objective.value({k: np.array(v) for k, v in by_fold.items()}))
     value = np.average(own, weights=whole.sizes) if own else objective.value(measures)

@@ -16,7 +16,7 @@ from watchword._checks import as_above_zero, as_number
 AlertMeasure = str | Mapping[str, float] | Callable[..., float]
 
 
-class _Row(NamedTuple):
+class _MeasureRow(NamedTuple):
     sign: int  # 1 if lower values are better, -1 if higher values are
     head: str  # at the head of a column
     text: str  # in a text
@@ -24,13 +24,13 @@ class _Row(NamedTuple):
 
 
 _TABLE = {
-    "f1": _Row(-1, "F1", "F₁"),
-    "f_latency": _Row(-1, "F_latency", "F_latency"),
-    "precision": _Row(-1, "precision", "precision"),
-    "recall": _Row(-1, "recall", "recall"),
-    "median_delay": _Row(1, "delay", "median delay", digits=1),
-    "alert_rate": _Row(1, "alerted", "alert rate"),
-    "average_precision": _Row(-1, "AP", "average precision"),
+    "f1": _MeasureRow(-1, "F1", "F₁"),
+    "f_latency": _MeasureRow(-1, "F_latency", "F_latency"),
+    "precision": _MeasureRow(-1, "precision", "precision"),
+    "recall": _MeasureRow(-1, "recall", "recall"),
+    "median_delay": _MeasureRow(1, "delay", "median delay", digits=1),
+    "alert_rate": _MeasureRow(1, "alerted", "alert rate"),
+    "average_precision": _MeasureRow(-1, "AP", "average precision"),
 }
 MEASURES = tuple(_TABLE)  #: the names of measures, besides ERDE with its deadlines
 _ERDE = re.compile(r"erde([1-9]\d{0,8})", re.ASCII)
@@ -178,10 +178,10 @@ class Objective:
 
 
 @dataclass(frozen=True)
-class Limits:
+class MeasureLimits:
     """Limits of measures that a setting must keep.
 
-    >>> limits = Limits.of({"median_delay": 10}, {"precision": 0.8})
+    >>> limits = MeasureLimits.of({"median_delay": 10}, {"precision": 0.8})
     >>> print(limits)
     median_delay at most 10 and precision at least 0.8
     >>> limits.excess({"median_delay": 15, "precision": 0.9})
@@ -194,7 +194,7 @@ class Limits:
     @classmethod
     def of(
         cls, at_most: Mapping[str, float] | None, at_least: Mapping[str, float] | None
-    ) -> Limits:
+    ) -> MeasureLimits:
         """Return the limits given to `tune`, or raise `ValueError`."""
         return cls(
             _checked("at_most", at_most or {}, as_number),

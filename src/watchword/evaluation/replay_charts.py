@@ -11,7 +11,7 @@ import numpy as np
 from watchword._arrays import BoolArray, IntArray
 from watchword._checks import as_share
 from watchword._display import excerpt, many
-from watchword.evaluation.charts import ALERT, Chart, Curve, Mark, Rule, as_points
+from watchword.evaluation.charts import ALERT, Chart, ChartLine, ChartPoint, Curve, as_points
 from watchword.evaluation.objectives import erde_names, is_measure, text_of
 from watchword.evaluation.replaying import DEADLINES, is_positive, replay_scores
 from watchword.evaluation.threshold_curves import (
@@ -75,7 +75,7 @@ def thresholds_chart(
         own.name,
         "measure",
         curves,
-        rules=(Rule(own.value, f"{own.name} {own.value:.4g}"),),
+        rules=(ChartLine(own.value, f"{own.name} {own.value:.4g}"),),
         description=f"{excerpt(spell_policy(policy), _LONGEST_POLICY)}: {listed}.",
         y_range=(0.0, max(1.0, *(max(one.y) for one in curves))),
     )
@@ -124,7 +124,7 @@ def frontier_chart(
         "median delay (posts)",
         f"{head} (recall ≥ {least_recall:g})" if least_recall else head,
         tuple(curves),
-        marks=(Mark(own["median_delay"], own[measure], "chosen"),) if is_drawn else (),
+        marks=(ChartPoint(own["median_delay"], own[measure], "chosen"),) if is_drawn else (),
         description=f"{many(len(points), 'setting')} with different results. Best {head}: {ends}.",
         y_range=(0.0, max([1.0, *values])),
     )
@@ -172,7 +172,7 @@ def delays_chart(delays: IntArray, truth: BoolArray | None, deadlines: Iterable[
         "delay (posts read when the alert is raised)",
         "subjects",
         tuple(curves),
-        rules=tuple(Rule(one, f"deadline {one}") for one in limits),
+        rules=tuple(ChartLine(one, f"deadline {one}") for one in limits),
         description=f"{'; '.join(one.name for one in curves)}; {middle}.",
         x_range=(low - 0.5, float(edges[-1]) - 0.5),
         bar_width=float(width),
@@ -199,7 +199,7 @@ def replay_subjects(replay: Replay, *, subjects: Sequence[str] | None = None) ->
         if outcome.label is not None:
             step = int(np.searchsorted(series.posts, outcome.delay)) if outcome.delay else 0
             step = min(step, scores.size - 1)
-            marks.append(Mark(float(series.posts[step]), float(scores[step]), "", colour))
+            marks.append(ChartPoint(float(series.posts[step]), float(scores[step]), "", colour))
     told = [_told(replay.outcomes[at]) for at in chosen]
     return Chart(
         "Scores over time, with alerts",
@@ -207,7 +207,7 @@ def replay_subjects(replay: Replay, *, subjects: Sequence[str] | None = None) ->
         _SCORES.get(name, name),
         tuple(curves),
         marks=tuple(marks),
-        rules=(Rule(found.value, f"{found.name} {found.value:.4g}", horizontal=True),)
+        rules=(ChartLine(found.value, f"{found.name} {found.value:.4g}", horizontal=True),)
         if compared and found is not None
         else (),
         description=f"{'; '.join(told)}." if told else "No subjects.",

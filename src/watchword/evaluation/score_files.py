@@ -27,7 +27,9 @@ class PostScores(NamedTuple):
     scores: tuple[FloatArray, ...]
 
 
-_Line = tuple[str, int, float, Label | None]  # a subject, the number of a post, score and label
+_ScoreLine = tuple[
+    str, int, float, Label | None
+]  # a subject, the number of a post, score and label
 
 
 def read_scores(
@@ -97,7 +99,7 @@ def _check_numbers(name: str, subject: str, scores: Collection[int], first: int)
         )
 
 
-def _line_of(record: Mapping[str, Any]) -> _Line:
+def _line_of(record: Mapping[str, Any]) -> _ScoreLine:
     label = record.get("label")
     return (
         as_identity("subject", record.get("subject")),

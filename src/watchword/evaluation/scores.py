@@ -17,7 +17,7 @@ from watchword.errors import UnknownLabelError
 from watchword.evaluation.metrics import chunk_delays, chunk_sizes
 from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.combining import EMA_WEIGHT, Combination, CombineName, gains_of
-from watchword.streams.function_model import FunctionModel, source_of
+from watchword.streams.function_model import FunctionModel, score_source
 from watchword.streams.histories import Histories, Series
 from watchword.streams.policies import Policy, check_needs
 from watchword.streams.sources import combination_of
@@ -178,7 +178,7 @@ def score_streams(
     listed = list(subjects)
     sizes = np.array([len(subject.posts) for subject in listed], np.int64)
     contents = [post.content for subject in listed for post in subject.posts]
-    source = source_of(model)
+    source = score_source(model)
     combination = combination_of(source)
     labels, values = source.evidence(contents, as_threads(threads))
     if positive not in labels:

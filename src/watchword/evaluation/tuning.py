@@ -19,8 +19,8 @@ from watchword.data import Subject
 from watchword.evaluation import metrics
 from watchword.evaluation.fitted_policies import Fit, FittedPolicies, worth_of
 from watchword.evaluation.folds import Order
-from watchword.evaluation.held_out import HeldOut, HeldOutFold, Outcomes
-from watchword.evaluation.objectives import AlertMeasure, Limits, Objective, deadline_of
+from watchword.evaluation.held_out import HeldOut, HeldOutDecisions, HeldOutFold
+from watchword.evaluation.objectives import AlertMeasure, MeasureLimits, Objective, deadline_of
 from watchword.evaluation.replaying import (
     DEADLINES,
     LatencyP,
@@ -31,7 +31,7 @@ from watchword.evaluation.replaying import (
 )
 from watchword.evaluation.scores import By, Scores, alerts_of
 from watchword.evaluation.tuning_result import KEPT, Trial, Tuning
-from watchword.evaluation.tuning_sources import FromScores, FromSubjects, source_of
+from watchword.evaluation.tuning_sources import FromScores, FromSubjects, tuning_source
 from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.policies import Policy
 from watchword.streams.policy import leaves, ranking_score
@@ -131,8 +131,8 @@ def tune(
     (6, False)
     """
     asked, positive = as_asked(policies)
-    objective, limits = Objective.of(measure), Limits.of(at_most, at_least)
-    source = source_of(
+    objective, limits = Objective.of(measure), MeasureLimits.of(at_most, at_least)
+    source = tuning_source(
         subjects,
         positive,
         model=model,
@@ -146,7 +146,7 @@ def tune(
     shown = shown_deadlines(deadlines, (*objective.names, *limits.names))
     p = as_latency_p(latency_p, source.totals)
     held = HeldOut(tuple(source.held_out()), shown, p)
-    run = _Run(source, asked, objective, limits, held, progress)
+    run = _PolicyTrials(source, asked, objective, limits, held, progress)
     found = run.try_all(_settings(parameters or {}))
     best = found[0].trial.parameters
     if refine and source.can_refine(best):
@@ -181,11 +181,11 @@ class _Tried(NamedTuple):
     """A trial with what decides about its place."""
 
     trial: Trial
-    outcomes: Outcomes
+    outcomes: HeldOutDecisions
     excess: float  # over the limits
 
 
-class _Judged(NamedTuple):
+class _FoldMeasures(NamedTuple):
     """Policies on a fold: a row of measures and of delays for each, and its ranking."""
 
     measures: FloatArray
@@ -196,13 +196,13 @@ class _Judged(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class _Run:
+class _PolicyTrials:
     """Tries policies on the held-out subjects of a source."""
 
     source: FromSubjects | FromScores
     asked: list[Policy | FittedPolicies]
     objective: Objective
-    limits: Limits
+    limits: MeasureLimits
     held: HeldOut
     progress: Progress | None
 
@@ -246,7 +246,7 @@ class _Run:
                 fold += fitted
         return Fit(policies, by_fold)
 
-    def _judged(self, fold: HeldOutFold, scores: Scores, policies: list[Policy]) -> _Judged:
+    def _judged(self, fold: HeldOutFold, scores: Scores, policies: list[Policy]) -> _FoldMeasures:
         """Return the measures and decisions of policies on a fold."""
         names = [ranking_score(policy, scores.has) for policy in policies]
         precisions = {name: average_precision_of(scores, name) for name in set(names)}
@@ -263,13 +263,13 @@ class _Run:
             rows.append([found[one] for one in self.held.names])
             if self.objective.function is not None:
                 own.append(own_value(self.objective.function, scores, policy, alerted, delays))
-        return _Judged(np.array(rows), decisions, names, ranks, np.array(own))
+        return _FoldMeasures(np.array(rows), decisions, names, ranks, np.array(own))
 
     def _trials(
         self,
         setting: dict[str, Any],
         policies: list[Policy],
-        judged: list[_Judged],
+        judged: list[_FoldMeasures],
         *,
         refined: bool,
     ) -> Iterator[_Tried]:
@@ -299,7 +299,7 @@ class _Run:
                 measures,
                 excess == 0,
             )
-            yield _Tried(trial, Outcomes(delays[at], ranks[judged[0].names[at]]), excess)
+            yield _Tried(trial, HeldOutDecisions(delays[at], ranks[judged[0].names[at]]), excess)
 
 
 def _eligible(found: list[_Tried], sign: int) -> list[_Tried]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from watchword._display import Plain, aligned, csv_of, finite, many, named_values
+from watchword._display import ToDict, aligned, csv_of, finite, many, named_values
 from watchword.data import Subject
-from watchword.evaluation.held_out import HeldOut, Outcomes, warnings_about
+from watchword.evaluation.held_out import HeldOut, HeldOutDecisions, warnings_about
 from watchword.evaluation.metrics import Interval
 from watchword.evaluation.objectives import Objective, head_of, shown_number
 from watchword.model.tau_ss3 import TauSS3
@@ -30,7 +30,7 @@ _SHOWN = 5  # trials in a notebook
 
 
 @dataclass(frozen=True)
-class Trial(Plain):
+class Trial(ToDict):
     """A setting of model and policy, and its measures on held-out subjects.
 
     `value` is what was optimised. `measures` has each ERDE, `f1`, `f_latency`, `precision`,
@@ -72,7 +72,9 @@ class Tuning:
     base: dict[str, Any] | None  #: parameters of the model, None if scores were tuned
     objective: Objective = field(repr=False)
     held_out: HeldOut = field(repr=False, compare=False)
-    outcomes: tuple[Outcomes, ...] = field(repr=False, compare=False)  #: of the first trials
+    outcomes: tuple[HeldOutDecisions, ...] = field(
+        repr=False, compare=False
+    )  #: of the first trials
 
     @property
     def best(self) -> Trial:
@@ -161,7 +163,7 @@ class Tuning:
         between = interval_lines(self._best_intervals)
         return [*lines, "", "95 % intervals of the first setting:", *between]
 
-    def _rows(self, most: int) -> list[Row]:
+    def _rows(self, most: int) -> list[TrialRow]:
         return [
             *((trial.value, trial.measures, trial.setting) for trial in self.trials[:most]),
             *((None, bound, f"({name})") for name, bound in self.bounds.items()),
@@ -228,10 +230,12 @@ class Tuning:
         return csv_of(self.rows(), spreadsheet_safe=spreadsheet_safe)
 
 
-Row = tuple[float | None, Mapping[str, float], str]
+TrialRow = tuple[float | None, Mapping[str, float], str]
 
 
-def measure_lines(objective: Objective, names: Sequence[str], rows: Sequence[Row]) -> list[str]:
+def measure_lines(
+    objective: Objective, names: Sequence[str], rows: Sequence[TrialRow]
+) -> list[str]:
     """Return a table: the optimised value, the other measures, and the setting."""
     cells = measure_cells(objective, names, rows)
     numbers = aligned([row[1:] for row in cells], words=0)
@@ -240,7 +244,7 @@ def measure_lines(objective: Objective, names: Sequence[str], rows: Sequence[Row
 
 
 def measure_cells(
-    objective: Objective, names: Sequence[str], rows: Sequence[Row]
+    objective: Objective, names: Sequence[str], rows: Sequence[TrialRow]
 ) -> list[list[str]]:
     """Return the same table as cells, with a row of titles and the setting in front."""
     found = [objective.row(names, value, measures) for value, measures, _ in rows]

@@ -118,7 +118,7 @@ class FromScores:
         return self.scores.chosen(part)
 
 
-def source_of(
+def tuning_source(
     subjects: Iterable[Subject] | Scores,
     positive: Label,
     *,

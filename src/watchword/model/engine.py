@@ -25,7 +25,7 @@ from watchword.errors import (
 )
 from watchword.model.explanation import BlockValues, Explanation, scored_ngrams
 from watchword.model.file import container
-from watchword.model.functions import name_of, refuse_missing, same
+from watchword.model.functions import function_name, refuse_placeholder, same
 from watchword.model.parameters import TABLE, Parameters
 from watchword.model.refining import RefineSettings, check_refinable
 from watchword.model.results import ConfidenceTable, ModelStatistics
@@ -201,7 +201,7 @@ class Engine(NamedTuple):
             if not same(function, getattr(other.source, role)):
                 raise IncompatibleModelsError(
                     f"cannot merge models that differ in {role}: both are called "
-                    f"{name_of(function)}, but are not the same function"
+                    f"{function_name(function)}, but are not the same function"
                 )
         self.native.merge(other.native, average)
 
@@ -376,7 +376,7 @@ class Engine(NamedTuple):
         """Raise `HookError` if a function is missing that a file could not hold."""
         self.source.refuse_if_incomplete()
         for operator in self.parameters.operators.values():
-            refuse_missing(operator)
+            refuse_placeholder(operator)
 
     def refuse_if_mapped(self, what: str) -> None:
         """Raise `MappedModelError` if the model stays in its file."""

@@ -23,7 +23,7 @@ from watchword.model.parameter_kinds import LEVELS, Level, SummaryFunction, Summ
 from watchword.model.parameters import Parameters
 
 
-class _Plain:
+class _Part:
     """Base class of the parts of an explanation: fast, because a text may have many."""
 
     def to_dict(self) -> dict[str, Any]:
@@ -44,7 +44,7 @@ _ONLY_REFINED = ("counted", "corrected", "bias", "ngrams")
 
 
 @dataclass(frozen=True)
-class Block(_Plain):
+class Block(_Part):
     """A paragraph, sentence or n-gram: text[start:end], with one number per label.
 
     `contribution` is the block's share of the document's value; None with user-defined summary
@@ -83,7 +83,7 @@ class NgramBlock(Block):
 
 
 @dataclass(frozen=True)
-class ScoredNgram(_Plain):
+class ScoredNgram(_Part):
     """What an n-gram adds to a refined score, over all its occurrences in a text.
 
     `weight` is its weight in the text; `counted` and `corrected` are what its counted value and its
@@ -98,7 +98,7 @@ class ScoredNgram(_Plain):
 
 
 @dataclass(frozen=True)
-class Explanation(_Plain):
+class Explanation(_Part):
     """The values of a text's paragraphs, sentences and n-grams.
 
     With the summary `"sum"`, the contributions of the n-grams add up, left to right, to the

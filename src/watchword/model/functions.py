@@ -34,7 +34,7 @@ def check_function(role: str, function: object) -> None:
         raise TypeError(f"{role} must be a function, got {function!r}")
 
 
-def refuse_missing(function: object) -> None:
+def refuse_placeholder(function: object) -> None:
     """Raise `HookError` if this is a placeholder."""
     if isinstance(function, MissingFunction):
         function()
@@ -47,7 +47,7 @@ def same(ours: object, theirs: object) -> bool:
     (True, False)
     """
     if isinstance(ours, MissingFunction) or isinstance(theirs, MissingFunction):
-        return name_of(ours) == name_of(theirs)
+        return function_name(ours) == function_name(theirs)
     try:
         return bool(ours == theirs or _content(ours) == _content(theirs))
     except Exception:  # comparing or pickling an object may raise anything
@@ -64,7 +64,7 @@ def _content(function: object) -> object:
     return code, defaults, [cell.cell_contents for cell in cells]
 
 
-def name_of(function: object) -> str:
+def function_name(function: object) -> str:
     """Return the name of a function in model files and messages."""
     if isinstance(function, MissingFunction):
         return function.name

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from watchword._checks import Label, as_choice, as_number, as_whole
-from watchword._display import Plain
+from watchword._display import ToDict
 from watchword.model.explanation import Block, Explanation
 
 HighlightLevel = Literal["paragraph", "sentence", "ngram"]
@@ -15,7 +15,7 @@ HighlightOrder = Literal["value", "text"]
 
 
 @dataclass(frozen=True)
-class Highlight(Plain):
+class Highlight(ToDict):
     """A passage of a text, text[start:end], and what it contributes to the label's value."""
 
     text: str

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from watchword._checks import Label, as_whole
-from watchword._display import Plain, many, visible
+from watchword._display import ToDict, many, visible
 from watchword.model.engine import Engine, engine_of
 from watchword.model.parameters import TABLE, Parameters
 from watchword.model.refining import Refinement, refinement_of
@@ -27,7 +27,7 @@ _MOST_DRAWN = 5_000_000  # n-grams of a model
 
 
 @dataclass(frozen=True)
-class LengthOverview(Plain):
+class LengthOverview(ToDict):
     """The n-grams of one length under one label.
 
     `distribution[i]` counts the n-grams with a value above i · `bin_width` and up to
@@ -42,7 +42,7 @@ class LengthOverview(Plain):
 
 
 @dataclass(frozen=True)
-class LabelOverview(Plain):
+class LabelOverview(ToDict):
     """An overview of one label: totals, and the n-grams of highest value."""
 
     label: Label
@@ -53,7 +53,7 @@ class LabelOverview(Plain):
 
 
 @dataclass(frozen=True)
-class Overview(Plain):
+class Overview(ToDict):
     """An overview of a model, returned by `TauSS3.overview`. Displayed as charts in a notebook.
 
     >>> from watchword import TauSS3
@@ -222,7 +222,7 @@ class WordWorth:
 
 
 @dataclass(frozen=True)
-class NgramWorth(Plain):
+class NgramWorth(ToDict):
     """The values of an n-gram under every label. Displayed as a table in a notebook.
 
     `known` is true if the n-gram was seen; `words` has the values of its words, if there are

@@ -16,7 +16,7 @@ from typing import Any, Literal, ParamSpec, TypedDict, TypeVar, cast
 
 from watchword import _native
 from watchword._checks import Label
-from watchword.model.functions import name_of
+from watchword.model.functions import function_name
 from watchword.model.parameter_kinds import (
     LEVELS,
     REQUIRED,
@@ -292,7 +292,7 @@ class Parameters:
     def operator_names(self) -> dict[Level, str]:
         """The summary operator of each level as a file and an explanation name it."""
         return {
-            level: name_of(operator) if callable(operator) else operator
+            level: function_name(operator) if callable(operator) else operator
             for level, operator in self.operators.items()
         }
 

@@ -17,7 +17,7 @@ import numpy as np
 from watchword import _native
 from watchword._arrays import FloatArray, IntArray
 from watchword._checks import Label, as_above_zero, as_threads, as_whole
-from watchword._display import Plain, many
+from watchword._display import ToDict, many
 from watchword._progress import Progress, tracked
 from watchword.errors import UnknownLabelError
 
@@ -75,7 +75,7 @@ class RefineSettings:
 
 
 @dataclass(frozen=True)
-class Refinement(Plain):
+class Refinement(ToDict):
     """The corrections of a model: how they were fitted, and how stale they are.
 
     `texts` were fitted when the model had learnt `documents`; `learnt` and `unlearnt` count the

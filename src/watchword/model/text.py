@@ -19,7 +19,7 @@ import numpy.typing as npt
 from watchword import _native
 from watchword._checks import as_choice, as_text
 from watchword.errors import HookError
-from watchword.model.functions import check_function, name_of, refuse_missing
+from watchword.model.functions import check_function, function_name, refuse_placeholder
 
 WordHook = Callable[[str], str | None]
 Tokenizer = Callable[[str], Iterable[tuple[int, int, str | None]]]
@@ -124,14 +124,14 @@ class TextSource:
         return {
             "unicode": _native.unicode_version,
             "paragraphs": self.rules.paragraphs.name,
-            "word_hook": None if self.word_hook is None else name_of(self.word_hook),
-            "tokenizer": None if self.tokenizer is None else name_of(self.tokenizer),
+            "word_hook": None if self.word_hook is None else function_name(self.word_hook),
+            "tokenizer": None if self.tokenizer is None else function_name(self.tokenizer),
         }
 
     def refuse_if_incomplete(self) -> None:
         """Raise `HookError` if a function of the model is missing."""
-        refuse_missing(self.word_hook)
-        refuse_missing(self.tokenizer)
+        refuse_placeholder(self.word_hook)
+        refuse_placeholder(self.tokenizer)
 
     def read(
         self, texts: list[str], *, with_spans: bool = False, learning: bool = False

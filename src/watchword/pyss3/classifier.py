@@ -18,7 +18,7 @@ from watchword.pyss3.constants import (
     STR_OTHERS_CATEGORY,
     STR_UNKNOWN,
 )
-from watchword.pyss3.counts import Lesson
+from watchword.pyss3.counts import LabelledText
 from watchword.pyss3.inspection import Inspected
 from watchword.pyss3.reading import Cleaner, clean, document_json, insights, summarised
 from watchword.pyss3.settings import plain_label
@@ -72,7 +72,7 @@ class SS3(Inspected):
         if are_collections(labels):
             self._settings.multilabel = True
             lessons = [
-                Lesson(text, plain_label(label))
+                LabelledText(text, plain_label(label))
                 for text, own in zip(texts, labels, strict=True)
                 for label in (list(own) or [STR_OTHERS_CATEGORY])  # type: ignore[call-overload]
             ]
@@ -96,9 +96,9 @@ class SS3(Inspected):
         1.0
         """
         if doc and cat is not None:
-            self._learn([Lesson(_decoded(doc), plain_label(cat))], n_grams, prep)
+            self._learn([LabelledText(_decoded(doc), plain_label(cat))], n_grams, prep)
 
-    def _learn(self, lessons: Sequence[Lesson], n_grams: int, prep: bool) -> None:
+    def _learn(self, lessons: Sequence[LabelledText], n_grams: int, prep: bool) -> None:
         longest = as_whole("n_grams", n_grams, 1, core.max_ngram_limit)
         given = [lesson for lesson in lessons if lesson.text]
         _ = self._view  # so that the counts are pruned as often as is set now
@@ -296,7 +296,7 @@ def _decoded(text: Any) -> str:
     return text
 
 
-def _joined(texts: list[str], labels: list[Hashable]) -> list[Lesson]:
+def _joined(texts: list[str], labels: list[Hashable]) -> list[LabelledText]:
     """Return one text per label, of lines; labels in order."""
     by_label: dict[Hashable, list[str]] = {}
     for text, label in zip(texts, labels, strict=True):
@@ -307,7 +307,7 @@ def _joined(texts: list[str], labels: list[Hashable]) -> list[Lesson]:
         order = sorted(by_label)  # type: ignore[type-var]
     except TypeError:  # of several types
         order = sorted(by_label, key=lambda label: (type(label).__name__, str(label)))
-    return [Lesson("".join(by_label[label]), label, len(by_label[label])) for label in order]
+    return [LabelledText("".join(by_label[label]), label, len(by_label[label])) for label in order]
 
 
 def _ranked(vector: Sequence[float]) -> list[tuple[int, float]]:

@@ -20,7 +20,7 @@ from watchword.model.file import codec, container, layout
 from watchword.model.native import TermBatch
 from watchword.model.tau_ss3 import TauSS3
 from watchword.model.text import TextSource, batch_of_words
-from watchword.pyss3.model_file import Settings, read_model
+from watchword.pyss3.model_file import SavedSettings, read_model
 from watchword.pyss3.reading import PieceTokenizer
 
 LEAST_SMOOTHNESS = 1e-300  # instead of 0, which the core refuses; the power is 1 all the same
@@ -117,7 +117,7 @@ class View:
                 yield RankedTerm(words, fr, lv, gv, value)
 
 
-class Lesson(NamedTuple):
+class LabelledText(NamedTuple):
     """A text to learn under a label, and the number of documents that it is made of."""
 
     text: str
@@ -148,7 +148,7 @@ class CategoryCounts:
 
     # Learning
 
-    def learn_texts(self, lessons: Sequence[Lesson], longest: int) -> None:
+    def learn_texts(self, lessons: Sequence[LabelledText], longest: int) -> None:
         """Learn texts with PySS3's own cleaning and delimiters."""
         engine = self._engine_for(longest)
         texts = [lesson.text for lesson in lessons]
@@ -161,7 +161,7 @@ class CategoryCounts:
         batch.longest, batch.counted = longest, counted
         engine.native.learn_terms(batch, categories)
 
-    def learn_words(self, words: list[str | None], lesson: Lesson, longest: int) -> None:
+    def learn_words(self, words: list[str | None], lesson: LabelledText, longest: int) -> None:
         """Learn the words and breaks of a text."""
         engine = self._engine_for(longest)
         batch = batch_of_words([[words]])
@@ -200,7 +200,7 @@ class CategoryCounts:
     # Saving
 
     @classmethod
-    def of_pyss3(cls, path: AnyPath) -> tuple[CategoryCounts, Settings]:
+    def of_pyss3(cls, path: AnyPath) -> tuple[CategoryCounts, SavedSettings]:
         """Return the counts and the settings in a file of PySS3."""
         found = read_model(path)
         model = TauSS3.pyss3(max_ngram=found.max_ngram)
@@ -208,7 +208,7 @@ class CategoryCounts:
         return cls(found.categories, taught), found.settings
 
     @classmethod
-    def load(cls, path: AnyPath) -> tuple[CategoryCounts, Settings]:
+    def load(cls, path: AnyPath) -> tuple[CategoryCounts, SavedSettings]:
         """Read what `save` has written, or another model that reads text as PySS3 does."""
         source, data = str(path), Path(path).read_bytes()
         manifest, _ = container.read_model(data, source=source)
@@ -240,7 +240,7 @@ class CategoryCounts:
             "a": given.alpha,
         }
         modes = given.confidence_function, given.significance_function
-        return cls(own.categories, taught), Settings(values, *modes, own.multilabel)
+        return cls(own.categories, taught), SavedSettings(values, *modes, own.multilabel)
 
     def save(self, view: View, path: AnyPath, multilabel: bool) -> None:
         """Write a model file with the names of categories as labels, and their order."""

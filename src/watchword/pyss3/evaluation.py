@@ -46,7 +46,7 @@ _OF_SEVERAL = ("hamming-loss", "exact-match")
 
 
 @dataclass
-class _Run:
+class _Results:
     """The results of one evaluation: for each setting, one per fold."""
 
     name: str
@@ -131,7 +131,7 @@ class Evaluation:
     0.5
     """
 
-    _last: ClassVar[_Run | None] = None
+    _last: ClassVar[_Results | None] = None
 
     @staticmethod
     def test(
@@ -290,7 +290,7 @@ class Evaluation:
     set_classifier = remove
 
     @staticmethod
-    def _results() -> _Run:
+    def _results() -> _Results:
         if Evaluation._last is None:
             raise LookupError("the classifier has not been evaluated yet")
         return Evaluation._last
@@ -304,7 +304,7 @@ def _begun(
     target: object,
     *,
     trained: bool = True,
-) -> tuple[_Run, list[str], list[Any]]:
+) -> tuple[_Results, list[str], list[Any]]:
     """Return a new evaluation, its documents and their labels."""
     if trained and not clf.get_categories(all=True):
         raise EmptyModelError
@@ -314,7 +314,7 @@ def _begun(
     several = are_collections(truth)
     truth = [[plain_label(one) for one in own] if several else plain_label(own) for own in truth]
     names = chain(clf.get_categories(), chain.from_iterable(truth) if several else truth)
-    run = _Run(clf.get_name(), list(dict.fromkeys(map(str, names))), several, len(documents))
+    run = _Results(clf.get_name(), list(dict.fromkeys(map(str, names))), several, len(documents))
     run.check(metric, target)
     return run, documents, truth
 

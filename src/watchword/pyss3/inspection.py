@@ -123,7 +123,7 @@ class Inspected(Configured):
                 for one in view.ranked(category, length)
             ]
             if rows:
-                place = Path(path) / f"ss3_vocab_{name}({vocabulary.kind_of(length)}).csv"
+                place = Path(path) / f"ss3_vocab_{name}({vocabulary.length_kind(length)}).csv"
                 with atomic_file(place) as file:
                     file.write(csv_of(rows).encode())
 

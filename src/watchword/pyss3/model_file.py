@@ -23,12 +23,12 @@ _MOST_WORDS_PER_NGRAM = 64
 _MOST_COUNT = 2**40 - 1
 _SHOWN = 60  # characters of a bad entry in an error
 
-Node = list[Any]  # [children, count, …]: PySS3's own values are not read
+NodeList = list[Any]  # [children, count, …]: PySS3's own values are not read
 Children = dict[str, Any]
 
 
 @dataclass
-class Settings:
+class SavedSettings:
     """Hyperparameters, modes, and whether documents have several labels."""
 
     values: dict[str, float]
@@ -41,7 +41,7 @@ class PySS3Model(NamedTuple):
     """The contents of a file, with the counts as a snapshot."""
 
     categories: list[Any]
-    settings: Settings
+    settings: SavedSettings
     max_ngram: int
     snapshot: dict[str, Any]
 
@@ -82,7 +82,7 @@ def _model(data: dict[str, Any]) -> PySS3Model:
     maxima = _maxima(data["__max_fr__"], len(categories))
     longest = max([1, *map(len, maxima)])
     modes = data["__sg_mode__"] if "__sg_mode__" in data else data["__sn_mode__"]
-    settings = Settings(
+    settings = SavedSettings(
         {"s": as_share("__s__", data["__s__"])}
         | {name: as_not_negative(f"__{name}__", data[f"__{name}__"]) for name in "lpa"},
         as_choice("__cv_mode__", data["__cv_mode__"], CV_MODES),
@@ -194,9 +194,9 @@ def _snapshot(
 
 def _children(
     entries: list[tuple[int, Children]], ranks: dict[str, int]
-) -> list[tuple[int, list[tuple[int, Node]]]]:
+) -> list[tuple[int, list[tuple[int, NodeList]]]]:
     """Return the words that follow an n-gram, with their nodes by category."""
-    found: dict[int, list[tuple[int, Node]]] = {}
+    found: dict[int, list[tuple[int, NodeList]]] = {}
     for category, children in entries:
         for key, node in children.items():
             if key not in ranks:

@@ -75,7 +75,7 @@ def clean(text: str | bytes, dots: bool = True, normalize: bool = True, min_len:
 clean_piece: Cleaner = partial(clean, dots=False)
 
 
-class Token(NamedTuple):
+class Piece(NamedTuple):
     """A piece of a sentence: its text, the word in it, and whether n-grams may cross it."""
 
     lexeme: str
@@ -83,7 +83,7 @@ class Token(NamedTuple):
     crossed: bool = False
 
 
-Sentence = list[Token]
+Sentence = list[Piece]
 Paragraph = list[Sentence]
 
 
@@ -136,7 +136,7 @@ def read_whole(text: str, delimiters: Delimiters, cleaner: Cleaner | None) -> li
     """Return the tokens of a text, cleaned as a whole and not split into sentences."""
     cleaned = text if cleaner is None else cleaner(text)
     words = split(delimiters.word, cleaned)
-    return [[[Token(one, one if _WORD.fullmatch(one) else None) for one in words]]]
+    return [[[Piece(one, one if _WORD.fullmatch(one) else None) for one in words]]]
 
 
 def read_pieces(
@@ -178,9 +178,9 @@ def _tokens(
         crossed = re.match(delimiter, lexeme) is not None
         # Only cleaning makes a word of a piece that begins with a space.
         if _WORD.fullmatch(word) and not (crossed and not knows(word)):
-            tokens.append(Token(lexeme, word))
+            tokens.append(Piece(lexeme, word))
         else:
-            tokens.append(Token(lexeme, None, crossed))
+            tokens.append(Piece(lexeme, None, crossed))
     return tokens
 
 
@@ -219,10 +219,10 @@ class PieceTokenizer:
 # Documents with their values
 
 Vector = Sequence[float]
-SummaryOperator = Callable[[Sequence[Vector]], Vector]
+VectorOperator = Callable[[Sequence[Vector]], Vector]
 
 
-def added(vectors: Sequence[Vector]) -> Vector:
+def added_vectors(vectors: Sequence[Vector]) -> Vector:
     """Add vectors, from left to right."""
     total = list(vectors[0])
     for vector in vectors[1:]:
@@ -239,9 +239,9 @@ def largest(vectors: Sequence[Vector]) -> Vector:
 class Operators:
     """The operators that summarise the vectors of a block's parts in one vector."""
 
-    ngrams: SummaryOperator = added
-    sentences: SummaryOperator = added
-    paragraphs: SummaryOperator = added
+    ngrams: VectorOperator = added_vectors
+    sentences: VectorOperator = added_vectors
+    paragraphs: VectorOperator = added_vectors
 
 
 Ngram = dict[str, Any]  # token, lexeme, cv, lv, fr: as in `classify(json=True)`
@@ -318,7 +318,7 @@ def document_json(
 
 
 def _block(
-    name: str, parts: list[dict[str, Any]], operator: SummaryOperator, zeros: list[float]
+    name: str, parts: list[dict[str, Any]], operator: VectorOperator, zeros: list[float]
 ) -> dict[str, Any]:
     """Return a block of parts, its vector and the largest values of words in it."""
     cv = operator([one["cv"] for one in parts]) if parts else zeros

@@ -12,8 +12,8 @@ import numpy as np
 from watchword._checks import as_choice, as_number
 from watchword.pyss3 import constants
 from watchword.pyss3.counts import LEAST_SMOOTHNESS, CategoryCounts, View
-from watchword.pyss3.model_file import Settings
-from watchword.pyss3.reading import Delimiters, Operators, SummaryOperator
+from watchword.pyss3.model_file import SavedSettings
+from watchword.pyss3.reading import Delimiters, Operators, VectorOperator
 
 _LEFT_OUT = {
     "get_word": "use the words themselves, for example in cv()",
@@ -46,14 +46,14 @@ class Configured:
         cv_m: str = constants.STR_NORM_GV_XAI,
         sg_m: str = constants.STR_XAI,
     ) -> None:
-        self._settings = Settings({"s": 0.45, "l": 0.5, "p": 1.0, "a": 0.0}, cv_m, sg_m)
+        self._settings = SavedSettings({"s": 0.45, "l": 0.5, "p": 1.0, "a": 0.0}, cv_m, sg_m)
         self.set_hyperparameters(s, l, p, a)
         as_choice("cv_m", cv_m, constants.CV_MODES)
         as_choice("sg_m", sg_m, constants.SG_MODES)
         self._name = (name or "model").lower()
         self._folder = Path(constants.STR_MODEL_FOLDER)
         self._delimiters = Delimiters()
-        self._operators: dict[str, SummaryOperator] = {}
+        self._operators: dict[str, VectorOperator] = {}
         self._counts = CategoryCounts()
 
     def __getattr__(self, name: str) -> Any:

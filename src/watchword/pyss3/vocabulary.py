@@ -25,7 +25,7 @@ def cloud_path(path: AnyPath | None, name: str, top_n: int, length: int) -> Path
     """Return where to write a word cloud: the given path, or a name in the working directory."""
     if path is not None:
         return Path(path)
-    kind = "" if length == 1 else f"({kind_of(length)})"
+    kind = "" if length == 1 else f"({length_kind(length)})"
     return Path(f"wordcloud_top{top_n}_{file_name(name)}{kind}.svg")
 
 
@@ -113,7 +113,7 @@ def show_plots() -> None:
     plt.show()
 
 
-def kind_of(length: int) -> str:
+def length_kind(length: int) -> str:
     """Return the name of n-grams of a length."""
     return {1: "words", 2: "bigrams", 3: "trigrams"}.get(length, f"{length}-grams")
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from watchword._arrays import FloatArray
 from watchword._checks import Label
-from watchword._display import Plain
+from watchword._display import ToDict
 from watchword.errors import HookError
 from watchword.model.engine import Engine
 from watchword.reasons.weights import strongest, weigh_terms
@@ -26,7 +26,7 @@ _MOST = 10  # entries per list
 
 
 @dataclass(frozen=True)
-class ReasonNgram(Plain):
+class ReasonNgram(ToDict):
     """An n-gram: how often it occurs, and how far it favours the positive label over the rival.
 
     The difference is the sum of what was counted and, in a refined model, the correction.
@@ -40,7 +40,7 @@ class ReasonNgram(Plain):
 
 
 @dataclass(frozen=True)
-class ReasonPost(Plain):
+class ReasonPost(ToDict):
     """A post, numbered from 1, and how far it favours the positive label over the rival."""
 
     number: int
@@ -50,7 +50,7 @@ class ReasonPost(Plain):
 
 
 @dataclass(frozen=True)
-class AlertReasons(Plain):
+class AlertReasons(ToDict):
     """The strongest evidence for and against an alert, strongest first.
 
     `rival` is the best other label at the alert. The n-grams are those of the post that raised the

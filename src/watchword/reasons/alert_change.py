@@ -13,7 +13,7 @@ from watchword._arrays import FloatArray, IntArray
 from watchword.model.results import ConfidenceTable
 from watchword.reasons.change import ROUNDING, Change, make_change, mask_of
 from watchword.reasons.history import History, first_alert
-from watchword.reasons.smallest import Found, Goal, cover, fewest_in_order, smallest
+from watchword.reasons.smallest import Goal, SmallestSet, cover, fewest_in_order, smallest
 from watchword.reasons.weights import Weights
 from watchword.streams.policies import After, Overtakes, Policy, RankedBy
 
@@ -86,7 +86,7 @@ class _Exact:
         labels = range(len(history.labels))
         self._rivals = [column for column in labels if column != history.column] or [-1]
 
-    def delayed(self) -> Found:
+    def delayed(self) -> SmallestSet:
         """Return the fewest occurrences without which no alert is raised up to the same post."""
         last = self._history.alert - 1
         goals = self._goals(last)
@@ -96,14 +96,14 @@ class _Exact:
             found = self._covered(last, _least(goals))
         return found
 
-    def cancelled(self) -> Found:
+    def cancelled(self) -> SmallestSet:
         """Return the fewest occurrences without which no alert is raised at any post."""
         excess = self._excess()
         posts = np.argsort(-excess, kind="stable")[:_MOST_PREFIXES]
         alerting = [int(post) for post in posts if excess[post] > 0]
         least = max(_least(self._goals(post)) for post in alerting)
         if np.isinf(least):
-            return Found(None, True)  # at some post, not even zeroing all of them is enough
+            return SmallestSet(None, True)  # at some post, not even zeroing all of them is enough
         return self._covered(len(self._sums) - 1, least)
 
     def _excess(self) -> FloatArray:
@@ -139,9 +139,9 @@ class _Exact:
             goals.append(Goal(concerned, gains[concerned], need, tolerance))
         return goals
 
-    def _covered(self, last: int, least: float) -> Found:
+    def _covered(self, last: int, least: float) -> SmallestSet:
         """Return occurrences without which one other label prevents the alert up to `last`."""
-        best = Found(None, False)
+        best = SmallestSet(None, False)
         take = partial(cover, amounts=self._contributions, posts=self._zeroing.posts, last=last)
         at = self._history.alert - 1
         nearest = sorted(self._rivals, key=lambda rival: self._difference(at, rival))
@@ -150,12 +150,12 @@ class _Exact:
             if len(self._rivals) == 1:
                 relaxed = take(gains, misses=self._misses(rival, -1))
                 if relaxed is None:
-                    return Found(None, True)
+                    return SmallestSet(None, True)
                 least = max(least, len(relaxed))
             for misses in (self._misses_any(), *(self._misses(rival, at) for at in (-1, 0, 1))):
                 places = take(gains, misses=misses)
                 if places is not None and len(places) < best.size and self._zeroing.works(places):
-                    best = Found(places, len(places) <= least)
+                    best = SmallestSet(places, len(places) <= least)
         return best
 
     def _misses(self, rival: int, strictness: int) -> Callable[[int, FloatArray], bool]:
@@ -188,7 +188,7 @@ def _least(goals: list[Goal]) -> float:
     return min((goal.sizes.start for goal in goals if goal.sizes), default=np.inf)
 
 
-def _roughly(history: History, zeroing: _Zeroing) -> Found:
+def _roughly(history: History, zeroing: _Zeroing) -> SmallestSet:
     """Zero the occurrences with the largest gains, of all posts or of the last post first.
 
     An approximation for policies without an exact solution.

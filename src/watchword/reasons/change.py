@@ -17,9 +17,9 @@ import numpy as np
 
 from watchword._arrays import BoolArray, IntArray
 from watchword._checks import Label
-from watchword._display import Plain
+from watchword._display import ToDict
 from watchword.model.engine import Engine, decide
-from watchword.reasons.smallest import Found, Goal, Works, fewest_in_order, smallest
+from watchword.reasons.smallest import Goal, SmallestSet, Works, fewest_in_order, smallest
 from watchword.reasons.weights import Weights, weigh
 
 Aim = Literal["label", "delay", "cancel"]
@@ -29,7 +29,7 @@ _MOST_RIVALS = 20  # labels tried if the result is not exact
 
 
 @dataclass(frozen=True)
-class Occurrence(Plain):
+class Occurrence(ToDict):
     """An occurrence of an n-gram: its offsets, its post (from 1), its contribution per label."""
 
     ngram: str
@@ -40,7 +40,7 @@ class Occurrence(Plain):
 
 
 @dataclass(frozen=True)
-class Change(Plain):
+class Change(ToDict):
     """The fewest occurrences that would have changed a decision; false if there are none.
 
     `aim` is `"label"` (another label of a text), `"delay"` (a later alert, or none) or `"cancel"`
@@ -117,18 +117,20 @@ def change_of_label(engine: Engine, text: str) -> Change:
     return replace(change, after=after)
 
 
-def _found_for_label(weights: Weights, winner: int, works: Works, *, may_be_empty: bool) -> Found:
+def _found_for_label(
+    weights: Weights, winner: int, works: Works, *, may_be_empty: bool
+) -> SmallestSet:
     others = [column for column in range(weights.values.shape[1]) if column != winner]
     every = np.flatnonzero(weights.values.any(axis=1))
     if not every.size:
-        return Found(None, True)
+        return SmallestSet(None, True)
     if weights.adds_up:
         goals = [goal for other in others if (goal := _overtaken(weights, winner, other))]
         found = smallest(goals, works)
     else:
         totals = weights.without(np.zeros(len(weights.places), np.bool_))
         others.sort(key=lambda column: -float(totals[column]))
-        found = Found(None, False)
+        found = SmallestSet(None, False)
         for other in others[:_MOST_RIVALS]:
             gains = weights.values[:, winner] - weights.values[:, other]
             order = np.argsort(-gains, kind="stable")
@@ -136,7 +138,7 @@ def _found_for_label(weights: Weights, winner: int, works: Works, *, may_be_empt
             found = min(found, tried, key=lambda one: one.size)
     if may_be_empty and len(every) < found.size:
         # A text without values gets the default label, so zeroing every occurrence works.
-        return Found(every, found.certain)
+        return SmallestSet(every, found.certain)
     return found
 
 
@@ -165,7 +167,7 @@ def mask_of(places: IntArray, size: int) -> BoolArray:
 
 
 def make_change(
-    aim: Aim, labels: tuple[Label, ...], before: Label, found: Found, read: list[Weights]
+    aim: Aim, labels: tuple[Label, ...], before: Label, found: SmallestSet, read: list[Weights]
 ) -> Change:
     """Return a change with n-grams and posts; the caller must replace `after`."""
     places = [] if found.places is None else sorted(found.places.tolist())

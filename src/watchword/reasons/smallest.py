@@ -30,7 +30,7 @@ _MOST_SIZES = 50  # set sizes tried near a tie
 
 
 @dataclass(frozen=True)
-class Found:
+class SmallestSet:
     """The indices that reach a goal, or None; `certain` if no smaller set reaches it."""
 
     places: IntArray | None
@@ -85,11 +85,11 @@ class Goal:
         )
 
 
-def smallest(goals: Sequence[Goal], works: Works) -> Found:
+def smallest(goals: Sequence[Goal], works: Works) -> SmallestSet:
     """Return the fewest indices that reach one of several goals."""
     near = [goal for goal in goals if goal.sizes]
     if not near:
-        return Found(None, True)
+        return SmallestSet(None, True)
     first = min(goal.sizes.start for goal in near)
     last = max(goal.sizes.stop for goal in near)
     certain = True
@@ -99,7 +99,7 @@ def smallest(goals: Sequence[Goal], works: Works) -> Found:
         at_hand = [goal for goal in near if size in goal.sizes]
         for goal in at_hand:
             if works(places := goal.largest(size)):
-                return Found(places, certain)
+                return SmallestSet(places, certain)
         for goal in at_hand:
             others = goal.others(size)
             if others is None:
@@ -107,9 +107,9 @@ def smallest(goals: Sequence[Goal], works: Works) -> Found:
                 continue
             for places in others:
                 if works(places):
-                    return Found(places, certain)
+                    return SmallestSet(places, certain)
     proven = last - first <= _MOST_SIZES and not any(goal.is_firm for goal in near)
-    return Found(None, certain and proven)
+    return SmallestSet(None, certain and proven)
 
 
 def cover(
@@ -144,18 +144,18 @@ def cover(
     return np.array(taken, np.int64)
 
 
-def fewest_in_order(order: IntArray, works: Works) -> Found:
+def fewest_in_order(order: IntArray, works: Works) -> SmallestSet:
     """Return the shortest prefix of an order that works, by binary search, without a proof."""
     low, high = 0, 1
     while high < len(order) and not works(order[:high]):
         low, high = high, 2 * high
     high = min(high, len(order))
     if not works(order[:high]):
-        return Found(None, False)
+        return SmallestSet(None, False)
     while high - low > 1:
         middle = (low + high) // 2
         if works(order[:middle]):
             high = middle
         else:
             low = middle
-    return Found(order[:high], False)
+    return SmallestSet(order[:high], False)

@@ -16,7 +16,7 @@ import numpy as np
 
 from watchword._arrays import FloatArray
 from watchword._checks import Label, as_list, as_texts, as_whole
-from watchword._display import Plain
+from watchword._display import ToDict
 from watchword.data import Post, Subject
 from watchword.errors import HookError
 from watchword.model.engine import Engine
@@ -57,7 +57,7 @@ class StoryPost:
 
 
 @dataclass(frozen=True)
-class TippingPost(Plain):
+class TippingPost(ToDict):
     """A post's contribution per label; `difference` is positive label minus rival."""
 
     number: int
@@ -66,7 +66,7 @@ class TippingPost(Plain):
 
 
 @dataclass(frozen=True)
-class TippingNgram(Plain):
+class TippingNgram(ToDict):
     """The contribution of all occurrences of an n-gram, with the numbers of these and of posts."""
 
     ngram: str
@@ -77,7 +77,7 @@ class TippingNgram(Plain):
 
 
 @dataclass(frozen=True)
-class Tipped(Plain):
+class Tipped(ToDict):
     """The strongest evidence for and against the positive label, strongest first.
 
     Covers the posts up to the alert or, without one, all posts. Evidence against the positive label
@@ -94,7 +94,7 @@ class Tipped(Plain):
 
 
 @dataclass(frozen=True)
-class WeighedFeature(Plain):
+class WeighedFeature(ToDict):
     """A feature of the history at the decision, its weight, and their product."""
 
     feature: str
@@ -104,7 +104,7 @@ class WeighedFeature(Plain):
 
 
 @dataclass(frozen=True)
-class WeighedSum(Plain):
+class WeighedSum(ToDict):
     """The features that a policy `Weighs` weighed at the decision, the largest product first.
 
     Their contributions add up to `total`, which is compared with the threshold.

@@ -26,7 +26,7 @@ from watchword.model.text import TermsOfTexts
 from watchword.searching.cache import KeptResults, digest_of
 from watchword.searching.result import Measure, Search, SearchedSetting, parameters_of, rank_of
 from watchword.searching.space import PRUNE, Setting
-from watchword.searching.trails import SHAPING, HeldOutTexts, Split, follow, refine
+from watchword.searching.trails import SHAPING, HeldOutTexts, Split, follow, refined_texts
 
 _AHEAD = 2  # queued tasks per thread, so that no thread is idle
 
@@ -241,7 +241,7 @@ class Run:
             part = self.job.folds[fold]
             learnt = part.others(len(self.job.texts))
             split = Split(source, self.terms[rules], self.job.labels, part.held_out, learnt)
-            read = refine if self.refined else follow
+            read = refined_texts if self.refined else follow
             ready[fold] = pool.submit(read, split, alike, self.job.base)
         return ready
 

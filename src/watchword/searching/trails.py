@@ -90,7 +90,7 @@ def follow(split: Split, settings: Iterable[Setting], base: dict[str, Any]) -> H
     return HeldOutTexts(most_words, confidence, lambda table: decide_several(*table))
 
 
-def refine(split: Split, settings: Iterable[Setting], base: dict[str, Any]) -> HeldOutTexts:
+def refined_texts(split: Split, settings: Iterable[Setting], base: dict[str, Any]) -> HeldOutTexts:
     """Learn some of the texts, refine the model with them, and read the held-out ones.
 
     There is one setting only. No held-out text takes part in counting or correcting.

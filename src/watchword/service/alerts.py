@@ -13,7 +13,15 @@ from watchword._checks import Label, as_choice
 from watchword.errors import UnknownAlertError, UnknownLabelError
 from watchword.reasons.alert import AlertReasons, alert_reasons
 from watchword.service.choices import VERDICTS, Verdict
-from watchword.service.records import Alert, Mark, Precision, TrainingText, moment, now, plain
+from watchword.service.records import (
+    Alert,
+    Mark,
+    Precision,
+    TrainingText,
+    as_json_data,
+    moment,
+    now,
+)
 from watchword.service.rows import Detector, Layouts
 from watchword.service.store import Session, Store, decoded, encoded
 from watchword.service.stored_posts import posts_until, texts_of
@@ -98,7 +106,7 @@ def _write(
         positive=detector.policy.positive,
         sums=sums,
         posts=[
-            (post.number, post.id, plain(moment(post.time)), own)
+            (post.number, post.id, as_json_data(moment(post.time)), own)
             for post, own in zip(posts, gains, strict=True)
         ],
         every=every,

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from watchword.data.flaws import BadLines, Flaw
-from watchword.data.lines import BYTE_ORDER_MARK, Block
+from watchword.data.lines import BYTE_ORDER_MARK, LineBlock
 from watchword.data.records import as_time, decoded_lines
 from watchword.data.texts import Texts, texts_in
 from watchword.service.records import IncomingPost
@@ -83,12 +83,12 @@ class FlawsTo(BadLines):
         self._tell_flaw(flaw, line)
 
 
-def _block(body: bytes) -> Block:
+def _block(body: bytes) -> LineBlock:
     data = body.removeprefix(BYTE_ORDER_MARK).removesuffix(b"\n")
-    return Block(data, data.count(b"\n") + 1 if data else 0, 1)
+    return LineBlock(data, data.count(b"\n") + 1 if data else 0, 1)
 
 
-def _as_lines(body: bytes) -> Block:
+def _as_lines(body: bytes) -> LineBlock:
     """Return an object, or each element of an array, as a line of its own."""
     try:
         given: Any = msgspec.json.decode(body)
@@ -100,7 +100,7 @@ def _as_lines(body: bytes) -> Block:
         lines = [json.dumps(one).encode() for one in items]
     except RecursionError:  # writing goes deeper than reading
         raise BadBody(_TOO_DEEP) from None
-    return Block(b"\n".join(lines), len(lines), 1)
+    return LineBlock(b"\n".join(lines), len(lines), 1)
 
 
 def _slowly(body: bytes) -> Any:
@@ -131,7 +131,7 @@ class _PlainPost(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 _PLAIN_POST = msgspec.json.Decoder(_PlainPost)
 
 
-def _plain_posts(block: Block) -> list[IncomingPost] | None:
+def _plain_posts(block: LineBlock) -> list[IncomingPost] | None:
     """Return posts that have only these fields, all valid; None if the rules have to look."""
     found = decoded_lines(block, _PLAIN_POST)
     if found is None:

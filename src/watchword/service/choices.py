@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-Order = Literal["arrival", "time"]
-ORDERS: tuple[Order, ...] = ("arrival", "time")
+ReadingOrder = Literal["arrival", "time"]
+ORDERS: tuple[ReadingOrder, ...] = ("arrival", "time")
 ReloadMode = Literal["keep", "replay"]
 RELOAD_MODES: tuple[ReloadMode, ...] = ("keep", "replay")
 Scope = Literal["read", "write", "admin"]

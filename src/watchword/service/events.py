@@ -16,7 +16,7 @@ from anyio import to_thread
 
 from watchword.errors import StoreError, StoreUnavailableError
 from watchword.service.logs import say
-from watchword.service.records import plain
+from watchword.service.records import as_json_data
 from watchword.web.wire import to_json
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Feed:
                 found = await self._alerts(after) if self._latest > after else []
                 for one in found:
                     after = one.id
-                    yield event("alert", to_json(plain(one)), identity=after)
+                    yield event("alert", to_json(as_json_data(one)), identity=after)
                 if self._statistics is not shown:
                     shown = self._statistics
                     yield event("statistics", shown or b"{}")
@@ -81,7 +81,7 @@ class Feed:
                 self._latest = await to_thread.run_sync(self._service.last_alert)
                 if looks % _STATISTICS == 0:
                     found = await to_thread.run_sync(self._service.statistics)
-                    plainly = to_json(plain(found))
+                    plainly = to_json(as_json_data(found))
                     if plainly != self._statistics:
                         self._statistics = plainly
             except StoreError as error:

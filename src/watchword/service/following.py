@@ -22,9 +22,10 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
+from watchword._files import FileIdentity, file_identity
 from watchword.data.lines import (
     BYTE_ORDER_MARK,
-    Block,
+    LineBlock,
     TooLongError,
     Wait,
     line_batches,
@@ -33,7 +34,7 @@ from watchword.data.lines import (
 from watchword.errors import DataFormatError
 from watchword.service.logs import say
 from watchword.service.records import Position
-from watchword.service.sources import Sink, posts_of
+from watchword.service.sources import Sink, incoming_posts
 
 _PIECE = 1 << 19  # bytes: a few thousand posts per transaction
 _HEAD = 256  # bytes that identify a file
@@ -42,11 +43,9 @@ _LINGER = 5.0  # seconds for which a replaced file is read on: its writer may no
 _LONGEST_PATH = 900  # bytes: it is a part of ids of posts
 _GZIP = b"\x1f\x8b"
 
-_Identity = tuple[int, int]  # device and inode
-
 
 @dataclass(frozen=True)
-class _Place:
+class _FilePlace:
     """How far a file was read; `generation` counts files that had this name."""
 
     device: int = 0
@@ -58,7 +57,7 @@ class _Place:
     head_size: int = 0
 
     @classmethod
-    def parse(cls, text: str | None) -> _Place | None:
+    def parse(cls, text: str | None) -> _FilePlace | None:
         if text is None:
             return None
         try:
@@ -72,7 +71,7 @@ class _Place:
     def fits(self, file: Any) -> bool:
         """Return whether it is a place in this file, which has only grown since."""
         status = os.fstat(file.fileno())
-        if (self.device, self.inode) != _identity(status) or status.st_size < self.offset:
+        if (self.device, self.inode) != file_identity(status) or status.st_size < self.offset:
             return False
         return _hash(_begin(file, self.head_size)) == self.head
 
@@ -95,11 +94,11 @@ class FollowedFile:
         self.poll = poll
         self.linger = linger
         self.once = once
-        self._refused: _Identity | None = None  # the file that had the name and must not be read
+        self._refused: FileIdentity | None = None  # the file that had the name and must not be read
 
     def read(self, into: Sink) -> None:
         """Read lines until the sink stops or, if only `once`, to the present end of the file."""
-        place = _Place.parse(into.position(self.name))
+        place = _FilePlace.parse(into.position(self.name))
         successor = None
         if place is not None and (rotated := self._rotated(place)) is not None:
             place, successor = self._read_file(rotated, into, place)
@@ -111,14 +110,14 @@ class FollowedFile:
     def is_now(self, file: Any) -> bool:
         """Return whether a file that was opened still has the name; True while none has it."""
         try:
-            return _identity(self.path.stat()) == _identity(os.fstat(file.fileno()))
+            return file_identity(self.path.stat()) == file_identity(os.fstat(file.fileno()))
         except OSError:  # between two files
             return True
 
     def successor_of(self, file: Any, into: Sink) -> Any:
         """Return the file that has the name now, opened; None as long as there is none to read."""
         with suppress(FileNotFoundError):  # between two files
-            return self._open_unless(_identity(os.fstat(file.fileno())), into)
+            return self._open_unless(file_identity(os.fstat(file.fileno())), into)
         return None
 
     def _opened(self, into: Sink) -> Any:
@@ -136,19 +135,19 @@ class FollowedFile:
                 is_told = True
             into.pause(self.poll)
 
-    def _open_unless(self, known: _Identity | None, into: Sink) -> Any:
+    def _open_unless(self, known: FileIdentity | None, into: Sink) -> Any:
         """Open the file that has the name now; None if it is known or must not be read yet."""
         found = None  # it cannot be known if the folder must not be searched
         try:
-            found = _identity(self.path.stat())
+            found = file_identity(self.path.stat())
             file = None if found == known else self._open()
         except PermissionError:
             self._note(found, into, is_readable=False)
             return None
-        self._note(found if file is None else _identity(os.fstat(file.fileno())), into)
+        self._note(found if file is None else file_identity(os.fstat(file.fileno())), into)
         return file
 
-    def _note(self, found: _Identity | None, into: Sink, *, is_readable: bool = True) -> None:
+    def _note(self, found: FileIdentity | None, into: Sink, *, is_readable: bool = True) -> None:
         """Note whether the file that has the name may be read; log it once if it must not."""
         is_other = None not in (self._refused, found) and found != self._refused
         if is_other:
@@ -169,24 +168,24 @@ class FollowedFile:
             raise DataFormatError(f"{self.path} is {kind}: follow a file, or - for a pipe")
         return self.path.open("rb", buffering=0)
 
-    def _resume(self, file: Any, place: _Place | None) -> _Place:
+    def _resume(self, file: Any, place: _FilePlace | None) -> _FilePlace:
         """Return where to begin in an opened file, given where reading ended."""
         if os.pread(file.fileno(), 2, 0) == _GZIP:
             raise DataFormatError(f"{self.path} is compressed: only plain files can be followed")
-        device, inode = _identity(os.fstat(file.fileno()))
+        device, inode = file_identity(os.fstat(file.fileno()))
         if place is None:
-            return _Place(device, inode)
+            return _FilePlace(device, inode)
         if place.fits(file):
             return place
         is_other = (place.device, place.inode) != (device, inode)
         what = "file was replaced" if is_other else "file was truncated"
         say(what, level=logging.WARNING, source=self.name, offset=place.offset)
-        return _Place(device, inode, generation=place.generation + 1)
+        return _FilePlace(device, inode, generation=place.generation + 1)
 
-    def _rotated(self, place: _Place) -> Any:
+    def _rotated(self, place: _FilePlace) -> Any:
         """Return the file of a place, opened, if it was renamed while it was not followed."""
         with suppress(OSError):
-            if _identity(self.path.stat()) == (place.device, place.inode):
+            if file_identity(self.path.stat()) == (place.device, place.inode):
                 return None
         for other in _files_in(self.path.parent):
             with suppress(OSError), ExitStack() as closing:
@@ -197,7 +196,7 @@ class FollowedFile:
                     return file
         return None
 
-    def _read_file(self, file: Any, into: Sink, place: _Place | None) -> tuple[_Place, Any]:
+    def _read_file(self, file: Any, into: Sink, place: _FilePlace | None) -> tuple[_FilePlace, Any]:
         """Read an opened file and close it; return where reading ended, and its successor."""
         with file:
             reading = _Reading(self, file, into, self._resume(file, place))
@@ -212,7 +211,7 @@ class FollowedFile:
 class _Reading:
     """Reads one opened file from a place to its end or, if it is followed, to its successor."""
 
-    def __init__(self, source: FollowedFile, file: Any, into: Sink, place: _Place) -> None:
+    def __init__(self, source: FollowedFile, file: Any, into: Sink, place: _FilePlace) -> None:
         self._source = source
         self._file = file
         self._into = into
@@ -223,7 +222,7 @@ class _Reading:
         self.successor: Any = None  # the file that has the name now, opened
         self._leave_at = 0.0
 
-    def read(self) -> _Place:
+    def read(self) -> _FilePlace:
         """Read all lines and return the place after the last."""
         self._file.seek(self._place.offset)
         try:
@@ -274,7 +273,7 @@ class _Reading:
             return False
         return time.monotonic() >= self._leave_at or not self._source.is_now(self.successor)
 
-    def _read_block(self, data: bytes, lines: int) -> _Place:
+    def _read_block(self, data: bytes, lines: int) -> _FilePlace:
         """Hand over the posts of complete lines, and return the place after them."""
         place = self._place
         end = place.offset + len(data)
@@ -290,15 +289,11 @@ class _Reading:
         )
         if not place.lines:
             data = data.removeprefix(BYTE_ORDER_MARK)
-        texts = self._into.texts(Block(data, lines, place.lines + 1))
+        texts = self._into.texts(LineBlock(data, lines, place.lines + 1))
         prefix = f"{self._source.path}#{place.generation}:"
-        posts = posts_of(texts, lambda line: f"{prefix}{line}")
+        posts = incoming_posts(texts, lambda line: f"{prefix}{line}")
         self._into.put(posts, Position(self._source.name, ahead.spelt()))
         return ahead
-
-
-def _identity(status: os.stat_result) -> _Identity:
-    return status.st_dev, status.st_ino
 
 
 def _files_in(folder: Path) -> list[Path]:
@@ -329,4 +324,4 @@ class StandardInput:
             into.check()
             texts = into.texts(batch)
             if texts:
-                into.put(posts_of(texts, lambda line: f"{prefix}{line}"), None)
+                into.put(incoming_posts(texts, lambda line: f"{prefix}{line}"), None)

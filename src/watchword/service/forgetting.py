@@ -5,7 +5,7 @@ from __future__ import annotations
 from watchword.service import lessons
 from watchword.service.records import Forgotten, now
 from watchword.service.store import Session, Store, encoded
-from watchword.service.stored_posts import posts_of
+from watchword.service.stored_posts import post_ids_of
 from watchword.service.versions import Versions, remove_unsettled, unsettle
 
 _AT_ONCE = 5_000  # texts per transaction
@@ -38,7 +38,7 @@ def write_forgetting(
     path = versions.save(plan.model) if plan.model is not None and plan.rest else None
     with store.writing() as session:
         _key(session, name, lock=True)
-        posts = [(post,) for post in posts_of(session, [key])]
+        posts = [(post,) for post in post_ids_of(session, [key])]
         for table, where in _OF_SUBJECT.items():
             [(count,)] = session.run(f"SELECT count(*) FROM {table} WHERE {where}", key)
             rows[table] = int(count)

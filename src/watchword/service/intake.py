@@ -18,7 +18,7 @@ import numpy as np
 from watchword._arrays import FloatArray, IntArray
 from watchword._checks import Label
 from watchword.service.alerts import Raised, write_alerts
-from watchword.service.choices import Order
+from watchword.service.choices import ReadingOrder
 from watchword.service.records import IncomingPost, Position, Receipt, micros, now
 from watchword.service.replays import replayed
 from watchword.service.rows import Detector, Layouts, SubjectRows, cut
@@ -32,7 +32,7 @@ INSERT_POSTS = (
 
 
 @dataclass(frozen=True)
-class Batch:
+class PostBatch:
     """Posts that belong together, the position of their source after them, and their receipt."""
 
     posts: Sequence[IncomingPost]
@@ -44,14 +44,14 @@ class Batch:
 class Group:
     """Batches that are committed together, with the evidence of all their posts."""
 
-    batches: Sequence[Batch]
+    batches: Sequence[PostBatch]
     posts: list[IncomingPost]
     detector: Detector
     labels: tuple[Label, ...]
     gains: FloatArray
 
     @classmethod
-    def score(cls, batches: Sequence[Batch], detector: Detector, *, threads: int = 1) -> Group:
+    def score(cls, batches: Sequence[PostBatch], detector: Detector, *, threads: int = 1) -> Group:
         """Compute the evidence; this is slow and does not need the store."""
         posts = [post for batch in batches for post in batch.posts]
         table = detector.engine.evidence(list(map(attrgetter("text"), posts)), threads)
@@ -59,10 +59,10 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Settings:
+class IntakeSettings:
     """Settings of how posts are read."""
 
-    order: Order = "arrival"
+    order: ReadingOrder = "arrival"
     store_texts: bool = False
     in_rounds: bool = False
 
@@ -83,7 +83,7 @@ class _Taken:
 class Intake:
     """Takes posts in, exactly once."""
 
-    def __init__(self, store: Store, settings: Settings) -> None:
+    def __init__(self, store: Store, settings: IntakeSettings) -> None:
         self._store = store
         self._settings = settings
         self.layouts = Layouts()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
-_Labels = tuple[tuple[str, str], ...]
+_MetricLabels = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class Metrics:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._counters: dict[tuple[str, str], dict[_Labels, int]] = {}
-        self._times: dict[_Labels, tuple[list[int], list[float]]] = defaultdict(
+        self._counters: dict[tuple[str, str], dict[_MetricLabels, int]] = {}
+        self._times: dict[_MetricLabels, tuple[list[int], list[float]]] = defaultdict(
             lambda: ([0] * (len(_BOUNDS) + 1), [0.0])
         )
 

@@ -27,7 +27,7 @@ LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True)
-class Parameter:
+class ApiParameter:
     """A parameter of the query, or of the path."""
 
     name: str
@@ -50,7 +50,7 @@ class Operation:
     scope: str | None
     summary: str
     returns: str
-    parameters: tuple[Parameter, ...] = ()
+    parameters: tuple[ApiParameter, ...] = ()
     body: dict[str, Schema] | None = None
     media_type: str = JSON
     may_conflict: bool = False
@@ -81,41 +81,41 @@ class Operation:
 
 def whole(
     name: str, text: str, *, least: int = 0, most: int = LARGEST, default: int | None = None
-) -> Parameter:
+) -> ApiParameter:
     """Return a parameter for a whole number."""
     schema: Schema = {"type": "integer", "minimum": least, "maximum": most}
-    return Parameter(name, schema if default is None else schema | {"default": default}, text)
+    return ApiParameter(name, schema if default is None else schema | {"default": default}, text)
 
 
-def one_of(name: str, text: str, choices: Iterable[str]) -> Parameter:
+def one_of(name: str, text: str, choices: Iterable[str]) -> ApiParameter:
     """Return a parameter for one of some words, by default the first."""
     words = list(choices)
-    return Parameter(name, {"enum": words, "default": words[0]}, text)
+    return ApiParameter(name, {"enum": words, "default": words[0]}, text)
 
 
-def flag(name: str, text: str) -> Parameter:
+def flag(name: str, text: str) -> ApiParameter:
     """Return a parameter that is true or false."""
-    return Parameter(name, {"type": "boolean", "default": False}, text)
+    return ApiParameter(name, {"type": "boolean", "default": False}, text)
 
 
 LIMIT = whole("limit", "Largest number of entries.", least=1, most=1000, default=100)
 OFFSET = whole("offset", "Entries to skip.", default=0)
-QUERY = Parameter("query", {"type": "string", "maxLength": 1_000}, "Part of the subject's id.")
+QUERY = ApiParameter("query", {"type": "string", "maxLength": 1_000}, "Part of the subject's id.")
 IN_PATH = (
-    Parameter(
+    ApiParameter(
         "id",
         {"type": "string", "minLength": 1},
         "The subject's id, percent-encoded. For . and .., which URLs cannot carry: "
         "an empty path and the parameter id of the query.",
         "path",
     ),
-    Parameter(
+    ApiParameter(
         "number",
         {"type": "integer", "minimum": 1, "maximum": LARGEST},
         "Number of the alert or version.",
         "path",
     ),
-    Parameter("name", {"type": "string", "minLength": 1}, "File name.", "path"),
+    ApiParameter("name", {"type": "string", "minLength": 1}, "File name.", "path"),
 )
 SINCE = whole("since", "Only alerts with larger ids.", default=0)
 
@@ -191,7 +191,7 @@ async def call_of(operation: Operation, request: Request, sender: str | None) ->
     return Call(request, sender, values, await _object_in(request) if is_small else {})
 
 
-def _in_query(one: Parameter, given: str | None) -> Any:
+def _in_query(one: ApiParameter, given: str | None) -> Any:
     """Return the value of a parameter, by its schema."""
     schema, name = one.schema, f'"{one.name}"'
     if given is None:

@@ -39,7 +39,7 @@ _LOST = (
 )
 
 
-class _Session(Session):
+class _PostgresSession(Session):
     for_update = " FOR UPDATE"
 
     def _placed(self, query: str) -> str:
@@ -110,7 +110,7 @@ class PostgresStore(Store):
         return connection
 
     def _prepare(self, connection: psycopg.Connection[Row]) -> None:
-        session = _Session(connection)
+        session = _PostgresSession(connection)
         with connection.transaction():
             session.lock("schema")
             connection.execute("CREATE SCHEMA IF NOT EXISTS watchword")
@@ -140,7 +140,7 @@ class PostgresStore(Store):
         self._refuse_closed()
         with self._named_errors(), self._readers.lent() as connection, connection.transaction():
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            yield _Session(connection)
+            yield _PostgresSession(connection)
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
@@ -149,7 +149,7 @@ class PostgresStore(Store):
             connection = self._connected()
             try:
                 with connection.transaction():
-                    yield _Session(connection)
+                    yield _PostgresSession(connection)
             except _LOST:
                 self._disconnect()
                 raise

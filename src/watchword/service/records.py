@@ -1,6 +1,6 @@
 """Records: the inputs and outputs of the service, as plain data, with their JSON schemas.
 
-Times are aware datetimes in UTC. `plain` turns any of these records into what JSON can hold.
+Times are aware datetimes in UTC. `as_json_data` turns any of these records into what JSON can hold.
 """
 
 from __future__ import annotations
@@ -258,24 +258,24 @@ def micros(time: datetime) -> int:
     return (passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds
 
 
-def plain(record: Any) -> Any:
+def as_json_data(record: Any) -> Any:
     """Return a record as dicts, lists, strings and numbers; times as ISO 8601 with Z.
 
-    >>> plain(Position("file:/tmp/x", "12"))
+    >>> as_json_data(Position("file:/tmp/x", "12"))
     {'source': 'file:/tmp/x', 'position': '12'}
-    >>> plain(moment(1_500_000))
+    >>> as_json_data(moment(1_500_000))
     '1970-01-01T00:00:01.500000Z'
     """
     if isinstance(record, datetime):
         return record.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
     if isinstance(record, msgspec.Struct):
-        return {name: plain(getattr(record, name)) for name in record.__struct_fields__}
+        return {name: as_json_data(getattr(record, name)) for name in record.__struct_fields__}
     if is_dataclass(record) and not isinstance(record, type):
-        own = {one.name: plain(getattr(record, one.name)) for one in fields(record)}
+        own = {one.name: as_json_data(getattr(record, one.name)) for one in fields(record)}
         return own | {"value": record.value} if isinstance(record, Precision) else own
     if isinstance(record, dict):
-        return {str(name): plain(value) for name, value in record.items()}
-    return [plain(one) for one in record] if isinstance(record, list | tuple) else record
+        return {str(name): as_json_data(value) for name, value in record.items()}
+    return [as_json_data(one) for one in record] if isinstance(record, list | tuple) else record
 
 
 Schema = dict[str, Any]
@@ -301,7 +301,7 @@ class Schemas:
         self.named: dict[str, Schema] = {}
 
     def of(self, kind: Any) -> Schema:
-        """Return the schema of what `plain` makes of a value of this type."""
+        """Return the schema of what `as_json_data` makes of a value of this type."""
         simple = _SIMPLE.get(kind)
         if simple is not None:
             return dict(simple)

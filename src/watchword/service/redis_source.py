@@ -15,11 +15,11 @@ from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from watchword.data.flaws import Flaw
-from watchword.data.lines import Block
+from watchword.data.lines import LineBlock
 from watchword.errors import MissingExtraError
 from watchword.service.logs import say
 from watchword.service.records import Position
-from watchword.service.sources import Sink, posts_of
+from watchword.service.sources import Sink, incoming_posts
 
 try:
     import redis
@@ -34,7 +34,7 @@ _BLOCK = 500  # milliseconds to wait for entries
 _SHORTEST_WAIT, _LONGEST_WAIT = 0.2, 5.0  # seconds
 _NEW = ">"
 
-_Entry = tuple[bytes, Mapping[bytes, bytes] | None]
+_StreamEntry = tuple[bytes, Mapping[bytes, bytes] | None]
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class RedisStream:
                 # With nothing left that is pending, only new entries are of interest.
                 after = entries[-1][0].decode() if entries else _NEW
 
-    def _next(self, client: Any, after: str) -> list[_Entry]:
+    def _next(self, client: Any, after: str) -> list[_StreamEntry]:
         answer = client.xreadgroup(
             self._group,
             self._consumer,
@@ -133,13 +133,13 @@ class RedisStream:
             return [entry for page in entries for entry in page]
         return list(answer[0][1]) if answer else []
 
-    def _hand_over(self, client: Any, into: Sink, entries: list[_Entry]) -> None:
+    def _hand_over(self, client: Any, into: Sink, entries: list[_StreamEntry]) -> None:
         """Submit the posts of entries, and acknowledge these when the posts are committed."""
         keys = [key.decode() for key, _ in entries]
         lines = [self._line(into, key.decode(), fields) for key, fields in entries]
-        block = Block(b"\n".join(lines), len(lines), 1)
+        block = LineBlock(b"\n".join(lines), len(lines), 1)
         texts = into.texts(block, lambda line: f"entry {keys[line - 1]}")
-        posts = posts_of(texts, lambda line: f"{self.name}#{keys[line - 1]}")
+        posts = incoming_posts(texts, lambda line: f"{self.name}#{keys[line - 1]}")
         into.put(posts, Position(self.name, keys[-1]))
         client.xack(self.address.stream, self._group, *keys)
 

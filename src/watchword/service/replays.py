@@ -23,7 +23,13 @@ from watchword._checks import Label
 from watchword.service.alerts import Raised, write_alerts
 from watchword.service.rows import COLUMNS, Detector, Layouts, SubjectRows, cut
 from watchword.service.store import Session, Store
-from watchword.service.stored_posts import StoredPost, in_order, read_posts, texts_of, waiting_posts
+from watchword.service.stored_posts import (
+    StoredPost,
+    read_posts,
+    reading_order,
+    texts_of,
+    waiting_posts,
+)
 from watchword.streams.ledger import Records
 
 Evidence = tuple[IntArray, tuple[Label, ...], FloatArray]
@@ -33,7 +39,7 @@ _AT_ONCE = 100  # subjects per transaction
 
 
 @dataclass(frozen=True)
-class _Entry:
+class _ReplayedPost:
     """A post in a replay: its number, what it adds, and the post itself."""
 
     number: int
@@ -59,7 +65,7 @@ def replayed(
     """
     where, labels, gains = group
     merged = _stored(session, rows, late | rows.stale) + [
-        _Entry(number, dict(zip(labels, own, strict=True)), post)
+        _ReplayedPost(number, dict(zip(labels, own, strict=True)), post)
         for post, number, own in zip(posts, numbers, gains.tolist(), strict=True)
         if post.row in late
     ]
@@ -82,7 +88,7 @@ def rebuild_memory(session: Session, rows: SubjectRows) -> None:
     _rebuilt(rows, entries, set())
 
 
-def _rebuilt(rows: SubjectRows, entries: list[_Entry], late: set[int]) -> list[Raised]:
+def _rebuilt(rows: SubjectRows, entries: list[_ReplayedPost], late: set[int]) -> list[Raised]:
     """Replace late and stale rows by what reading their posts from the start gives."""
     chosen = late | rows.stale
     delays = rows.contents()["delays"]
@@ -116,12 +122,12 @@ def _read_again(
     return found
 
 
-def _stored(session: Session, rows: SubjectRows, chosen: set[int]) -> list[_Entry]:
+def _stored(session: Session, rows: SubjectRows, chosen: set[int]) -> list[_ReplayedPost]:
     row_of = {rows.ids[row]: row for row in chosen}
     found = read_posts(session, list(row_of))
     known = rows.layouts.get(session, {one.layout for one in found})
     return [
-        _Entry(
+        _ReplayedPost(
             one.number,
             known[one.layout].by_label(one.contribution),
             Raised(row_of[one.subject], one.id, one.time, one.at),
@@ -151,7 +157,7 @@ def reread_some(
         if not found:
             return None, 0, 0, []
         posts: defaultdict[int, list[StoredPost]] = defaultdict(list)
-        for post in in_order(read_posts(session, [one[0] for one in found]), by_time):
+        for post in reading_order(read_posts(session, [one[0] for one in found]), by_time):
             posts[post.subject].append(post)
         texts = texts_of(session, [post for own in posts.values() for post in own])
         whole = [

@@ -32,16 +32,16 @@ from watchword.service.operations import (
     POSTS,
     QUERY,
     SINCE,
+    ApiParameter,
     Call,
     Operation,
-    Parameter,
     flag,
     media_type_of,
     one_of,
     whole,
     whole_number,
 )
-from watchword.service.records import IncomingPost, ModelVersion, plain
+from watchword.service.records import IncomingPost, ModelVersion, as_json_data
 from watchword.service.subjects import SORTS as SUBJECT_SORTS
 from watchword.service.tokens import is_still_allowed
 from watchword.web.answers import file_response, json_response
@@ -60,7 +60,7 @@ _SMALL = 1 << 15  # bytes of a body that is parsed without a thread of its own
 
 
 def operation(
-    route: str, scope: str | None, returns: str, *query: Parameter, **more: Any
+    route: str, scope: str | None, returns: str, *query: ApiParameter, **more: Any
 ) -> Callable[[_Handler], _Handler]:
     """Make an operation of a handler; its docstring is the summary."""
     method, path = route.split()
@@ -194,7 +194,7 @@ class Door:
         whole("before", "Only alerts with smaller ids.", least=1),
         one_of("sort", "Sort order.", ALERT_SORTS),
         LIMIT,
-        Parameter("label", {"type": "string"}, "Only alerts for this label."),
+        ApiParameter("label", {"type": "string"}, "Only alerts for this label."),
         QUERY,
         flag("unmarked", "Only alerts without a mark."),
     )
@@ -248,7 +248,7 @@ class Door:
     @operation("GET /marks", "read", "Lines", media_type=LINES)
     def export_marks(self, _call: Call) -> Any:
         """Export marked texts as training data, one JSON object per line."""
-        lines = b"".join(to_json(plain(one)) + b"\n" for one in self._service.training())
+        lines = b"".join(to_json(as_json_data(one)) + b"\n" for one in self._service.training())
         return Response(lines, media_type=LINES)
 
     @operation("GET /statistics", "read", "Statistics")

@@ -17,9 +17,9 @@ from watchword._files import AnyPath
 from watchword.service import lessons
 from watchword.service.alerts import Alerts, precision_of
 from watchword.service.brief_cache import BriefCache
-from watchword.service.choices import ORDERS, QUEUE_POSTS, Order, ReloadMode
+from watchword.service.choices import ORDERS, QUEUE_POSTS, ReadingOrder, ReloadMode
 from watchword.service.forgetting import expire_texts, plan_forgetting, write_forgetting
-from watchword.service.intake import Batch, Intake, Settings, check_posts
+from watchword.service.intake import Intake, IntakeSettings, PostBatch, check_posts
 from watchword.service.logs import logger
 from watchword.service.records import (
     Forgotten,
@@ -73,7 +73,7 @@ class Service(Alerts, Subjects):
         model_path: AnyPath,
         policy: Policy,
         *,
-        settings: Settings,
+        settings: IntakeSettings,
         keep_texts_days: float | None,
         round_seconds: float | None,
         queue_posts: int,
@@ -129,7 +129,7 @@ class Service(Alerts, Subjects):
         model_path: AnyPath,
         policy: Policy,
         *,
-        order: Order = "arrival",
+        order: ReadingOrder = "arrival",
         store_texts: bool = False,
         keep_texts_days: float | None = None,
         round_seconds: float | None = None,
@@ -149,7 +149,7 @@ class Service(Alerts, Subjects):
             raise ValueError(f"round_seconds must be above 0, got {round_seconds}")
         if round_seconds is not None and order == "time":
             raise ValueError("order='time' and round_seconds cannot be used together")
-        settings = Settings(order, store_texts, round_seconds is not None)
+        settings = IntakeSettings(order, store_texts, round_seconds is not None)
         with open_store(store_url) as store:
             service = cls(
                 store,
@@ -183,7 +183,7 @@ class Service(Alerts, Subjects):
         written now. In both cases nothing is stored; retry with the same posts.
         """
         check_posts(posts)
-        return self._writer.submit(Batch(posts, position))
+        return self._writer.submit(PostBatch(posts, position))
 
     def position(self, source: str) -> str | None:
         """Return how far a source has been read, as committed; None at its beginning."""

@@ -25,8 +25,8 @@ from watchword.errors import (
 from watchword.service.choices import MOST_CONNECTIONS
 from watchword.service.logs import logger, say
 from watchword.service.metrics import Metrics
-from watchword.service.records import plain
-from watchword.service.sources import Source, Sources
+from watchword.service.records import as_json_data
+from watchword.service.sources import PostSource, Sources
 from watchword.service.webhooks import Dispatcher
 from watchword.web.wire import to_json
 
@@ -53,7 +53,7 @@ try:
         remove_token,
     )
     from watchword.web.answers import json_response
-    from watchword.web.connections import Limits
+    from watchword.web.connections import ConnectionLimits
     from watchword.web.listening import (
         is_own_machine,
         listening,
@@ -128,7 +128,7 @@ def _endpoint(
 
 
 def _as_response(found: Any) -> Response:
-    return found if isinstance(found, Response) else json_response(plain(found))
+    return found if isinstance(found, Response) else json_response(as_json_data(found))
 
 
 def _refusal(error: Exception, operation: Operation | None = None) -> Response:
@@ -162,7 +162,7 @@ async def _as_json(_request: Request, error: Exception) -> Response:
 
 
 #: A service has more clients than a page, and answers after commits.
-CONNECTIONS = Limits(connections=MOST_CONNECTIONS, header_timeout=60.0)
+CONNECTIONS = ConnectionLimits(connections=MOST_CONNECTIONS, header_timeout=60.0)
 _GRACE = 10.0  # seconds for requests in progress, which wait for commits
 
 
@@ -189,7 +189,7 @@ class DoorSettings:
     host: str = "127.0.0.1"
     open_to_all_users: bool = False
     limits: DoorLimits = field(default_factory=DoorLimits)
-    connections: Limits = CONNECTIONS
+    connections: ConnectionLimits = CONNECTIONS
     public_url: str | None = None
     delivers: bool = True
 
@@ -210,7 +210,7 @@ class DoorSettings:
 
 @contextmanager
 def opened_door(
-    service: Service, settings: DoorSettings, sources: Sequence[Source] = ()
+    service: Service, settings: DoorSettings, sources: Sequence[PostSource] = ()
 ) -> Iterator[tuple[ASGIApp, Door, Sources]]:
     """Run sources and webhooks as long as the context lasts; yield the application with them."""
     metrics = Metrics()
@@ -233,7 +233,7 @@ def opened_door(
 def _body(service: Service, alert: int) -> bytes | None:
     """Return an alert as JSON; None if it has been forgotten."""
     try:
-        return to_json(plain(service.alert(alert)))
+        return to_json(as_json_data(service.alert(alert)))
     except UnknownAlertError:
         return None
 
@@ -243,7 +243,7 @@ def serve_until_interrupted(
     listener: socket.socket,
     settings: DoorSettings,
     *,
-    sources: Sequence[Source] = (),
+    sources: Sequence[PostSource] = (),
     on_ready: Callable[[], None] | None = None,
     until_sources_end: bool = False,
 ) -> None:
@@ -285,7 +285,7 @@ def running_service(
     *,
     port: int = 0,
     open_to_all_users: bool = False,
-    sources: Sequence[Source] = (),
+    sources: Sequence[PostSource] = (),
     **settings: Any,
 ) -> Iterator[RunningService]:
     """Answer requests in a background thread as long as the context lasts, on this machine only.

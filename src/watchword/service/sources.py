@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from watchword.data.flaws import BadLines, Flaw
-from watchword.data.lines import Batch
+from watchword.data.lines import LineBatch
 from watchword.data.texts import Texts, texts_in
 from watchword.errors import BusyError, StoreUnavailableError, WatchwordError
 from watchword.service.bodies import FlawsTo, first_flaw, incoming
@@ -39,7 +39,7 @@ class Stopped(BaseException):
     """Raised inside a source to stop it."""
 
 
-class Source(Protocol):
+class PostSource(Protocol):
     """A source of posts: a name for logs, and a function that reads until it is stopped."""
 
     name: str
@@ -80,7 +80,7 @@ class Sink:
                 self.pause(wait)
                 wait = min(2 * wait, _LONGEST_WAIT)
 
-    def texts(self, batch: Batch, place: Callable[[int], str] = "line {}".format) -> Texts:
+    def texts(self, batch: LineBatch, place: Callable[[int], str] = "line {}".format) -> Texts:
         """Return the posts of a batch of lines; report the others as bad lines.
 
         `place` says where a line is, given its number.
@@ -122,7 +122,7 @@ def _without_flaws(texts: Texts, bad: BadLines) -> Texts:
     return texts.only(kept)
 
 
-def posts_of(texts: Texts, place: Callable[[int], str]) -> list[IncomingPost]:
+def incoming_posts(texts: Texts, place: Callable[[int], str]) -> list[IncomingPost]:
     """Return texts as posts; those without an id get the place of their line as one.
 
     Several posts on one line are numbered.
@@ -142,7 +142,7 @@ class Sources:
     """Runs sources in threads of their own as long as the context lasts."""
 
     def __init__(
-        self, service: Service, sources: Iterable[Source], *, metrics: Metrics | None = None
+        self, service: Service, sources: Iterable[PostSource], *, metrics: Metrics | None = None
     ) -> None:
         self._pairs = [(one, Sink(service, one.name, metrics=metrics)) for one in sources]
         self.failed: dict[str, str] = {}  #: sources that ended with an error, and the errors
@@ -181,7 +181,7 @@ class Sources:
         for name, reason in self.failed.items():
             raise SourceError(f"{name} was not read to its end: {reason}")
 
-    def _run(self, source: Source, sink: Sink) -> None:
+    def _run(self, source: PostSource, sink: Sink) -> None:
         say("source started", source=source.name)
         try:
             source.read(sink)

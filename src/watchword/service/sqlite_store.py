@@ -25,7 +25,7 @@ from watchword._database import (
     schema_of,
     transaction,
 )
-from watchword._files import AnyPath, scratch_folder, writing_to
+from watchword._files import AnyPath, FileIdentity, file_identity, scratch_folder, writing_to
 from watchword.errors import StoreError, StoreUnavailableError
 from watchword.service.store import (
     APPLICATION_ID,
@@ -48,10 +48,9 @@ _LONGEST_LOG = 8 * _LOG  # a log of this length is moved by the next commit
 _MOST_KEYS = 1_024  # per statement
 _TIMEOUT = 5.0  # seconds to wait for another process
 _LOGS = ("-wal", "-shm")  # added to the name of the file: the log and its index
-_Identity = tuple[int, int]
 
 
-class _Session(Session):
+class _SqliteSession(Session):
     def where(self, query: str, keys: Sequence[Any]) -> list[Row]:
         found: list[Row] = []
         for begin in range(0, len(keys), _MOST_KEYS):
@@ -96,8 +95,8 @@ class SqliteStore(Store):
         if Path(self._target).stat().st_size == 1:  # empty to SQLite, which would overwrite it
             raise self._other_kind()
         self._log_must_go = False
-        self._identity: _Identity | None = None  # of the file, once it is open
-        self._logs: dict[str, _Identity | None] = {}  # of its log, while connected
+        self._identity: FileIdentity | None = None  # of the file, once it is open
+        self._logs: dict[str, FileIdentity | None] = {}  # of its log, while connected
         self._mover = _LogMover(self._target, self._lock)
         with self._named_errors(), self._lock:
             self._connected()
@@ -114,7 +113,7 @@ class SqliteStore(Store):
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             elif application_id != APPLICATION_ID:
                 raise self._other_kind()
-            reached = self._migrated(_Session(connection), version)
+            reached = self._migrated(_SqliteSession(connection), version)
             if reached != version:
                 connection.execute(f"PRAGMA user_version = {reached}")
             if not has_tables(connection, self._statements()):
@@ -146,7 +145,7 @@ class SqliteStore(Store):
         self._refuse_closed()
         self._refuse_another_file()
         with self._named_errors(), self._readers.lent() as connection, transaction(connection):
-            yield _Session(connection)
+            yield _SqliteSession(connection)
 
     def _reader(self) -> sqlite3.Connection:
         connection = self._open()
@@ -163,7 +162,7 @@ class SqliteStore(Store):
             if connection.in_transaction:
                 raise RuntimeError("a transaction is under way in this thread")
             with transaction(connection, "IMMEDIATE"):
-                yield _Session(connection)
+                yield _SqliteSession(connection)
             if self._log_must_go:
                 self._empty_log(connection, seconds=0)
             self._mover.look(connection)
@@ -321,10 +320,10 @@ def _connection(target: str) -> sqlite3.Connection:
     )
 
 
-def _identity(target: str) -> _Identity | None:
-    """Return the identity of a file, apart from its name; None if there is no file."""
+def _identity(target: str) -> FileIdentity | None:
+    """Return the identity of the file at a path; None if there is none."""
     try:
         status = os.stat(target)  # noqa: PTH116 - for every transaction, so quickly
     except OSError:
         return None
-    return status.st_dev, status.st_ino
+    return file_identity(status)

@@ -100,7 +100,7 @@ class PostIndex:
         session.many(_INSERT, moved)
 
 
-def posts_of(session: Session, subjects: Sequence[int]) -> list[int]:
+def post_ids_of(session: Session, subjects: Sequence[int]) -> list[int]:
     """Return the row ids of all posts of subjects, given by their row ids, in order of arrival."""
     older = session.where("SELECT post FROM post_index WHERE subject {keys}", subjects)
     found = [post for (post,) in older]
@@ -148,7 +148,7 @@ _SELECT = (
 
 def all_posts(session: Session, subject: int) -> list[StoredPost]:
     """Return the posts of a subject, waiting posts last."""
-    found = session.where(f"{_SELECT} id {{keys}}", posts_of(session, [subject]))
+    found = session.where(f"{_SELECT} id {{keys}}", post_ids_of(session, [subject]))
     posts = [StoredPost(*row) for row in found]
     return sorted(posts, key=lambda post: (post.number is None, post.number or 0, post.key))
 
@@ -156,7 +156,7 @@ def all_posts(session: Session, subject: int) -> list[StoredPost]:
 def read_posts(session: Session, subjects: Sequence[int]) -> list[StoredPost]:
     """Return the posts of subjects that have been read."""
     query = f"{_SELECT} number IS NOT NULL AND id {{keys}}"
-    return [StoredPost(*row) for row in session.where(query, posts_of(session, subjects))]
+    return [StoredPost(*row) for row in session.where(query, post_ids_of(session, subjects))]
 
 
 def waiting_posts(session: Session) -> list[StoredPost]:
@@ -164,7 +164,7 @@ def waiting_posts(session: Session) -> list[StoredPost]:
     return [StoredPost(*row) for row in session.run(f"{_SELECT} number IS NULL ORDER BY id")]
 
 
-def in_order(posts: Sequence[StoredPost], by_time: bool | int) -> list[StoredPost]:
+def reading_order(posts: Sequence[StoredPost], by_time: bool | int) -> list[StoredPost]:
     """Return posts of a subject in the order of reading: by time, or as they were numbered."""
     return sorted(posts, key=lambda post: (post.at if by_time else 0, post.number))
 
@@ -173,13 +173,13 @@ def posts_until(
     session: Session, subject: int, post_id: bytes, delay: int, by_time: bool | int
 ) -> list[StoredPost]:
     """Return the posts of a subject up to an alert; `by_time` says how they had been read."""
-    found = in_order(read_posts(session, [subject]), by_time=False)
+    found = reading_order(read_posts(session, [subject]), by_time=False)
     [own] = [post for post in found if bytes(post.encoded_id) == bytes(post_id)]
     if not by_time:
         return found[: found.index(own) + 1]
     # Only those that had arrived by then: the first ones by number.
     last = own.at, own.number
-    return in_order([post for post in found if (post.at, post.number) <= last][:delay], True)
+    return reading_order([post for post in found if (post.at, post.number) <= last][:delay], True)
 
 
 def texts_of(session: Session, posts: Sequence[StoredPost]) -> dict[int, str]:

@@ -10,11 +10,17 @@ from watchword._checks import Label, as_choice
 from watchword.data import Post, Subject
 from watchword.reasons.story import tell
 from watchword.service.brief_cache import BriefCache
-from watchword.service.intake import Settings
+from watchword.service.intake import IntakeSettings
 from watchword.service.records import HistoryPost, SubjectRow, SubjectView, moment
 from watchword.service.rows import NO_LAYOUT, Detector, Layout, Layouts
 from watchword.service.store import Session, Store, decoded, encoded
-from watchword.service.stored_posts import StoredPost, all_posts, in_order, read_posts, texts_of
+from watchword.service.stored_posts import (
+    StoredPost,
+    all_posts,
+    read_posts,
+    reading_order,
+    texts_of,
+)
 
 _COLUMNS = (
     "s.id, s.name, s.layout, s.posts, s.delay, s.score, s.first_time, s.last_time, s.state, "
@@ -39,7 +45,7 @@ class Subjects:
     store: Store
     layouts: Layouts
     detector: Detector
-    settings: Settings
+    settings: IntakeSettings
     kept: BriefCache
 
     def subject(
@@ -118,7 +124,7 @@ class Subjects:
             if not found:
                 return None
             [(key, delay)] = found
-            rows = in_order(read_posts(session, [key]), self.settings.order == "time")
+            rows = reading_order(read_posts(session, [key]), self.settings.order == "time")
             texts = texts_of(session, rows)
         if not rows or len(texts) < len(rows):
             return None

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
 from watchword.errors import BusyError, StoreError
-from watchword.service.intake import Batch, Group, Intake
+from watchword.service.intake import Group, Intake, PostBatch
 from watchword.service.logs import logger
 from watchword.service.records import Receipt
 from watchword.service.rows import Detector
@@ -65,7 +65,7 @@ class Writer:
         self._on_commit = committed
         self._threads = threads
         self._state = threading.Condition()
-        self._queue: deque[Batch] = deque()
+        self._queue: deque[PostBatch] = deque()
         # One group waits here, and another one in the thread that has weighed it.
         self._weighed: queue.Queue[Group | None] = queue.Queue(1)
         self.queued = 0  #: posts that are not committed yet
@@ -80,7 +80,7 @@ class Writer:
         for worker in self._workers:
             worker.start()
 
-    def submit(self, batch: Batch) -> Future[Receipt]:
+    def submit(self, batch: PostBatch) -> Future[Receipt]:
         """Queue a batch; its future has the receipt once it is committed."""
         batch.receipt.set_running_or_notify_cancel()  # from now on, it cannot be cancelled
         with self._state:
@@ -112,9 +112,9 @@ class Writer:
             self._score(batches, self._weighed.put)
         self._weighed.put(None)
 
-    def _next_group(self) -> list[Batch]:
+    def _next_group(self) -> list[PostBatch]:
         """Wait for batches, and return those that are joined; none at the end."""
-        group: list[Batch] = []
+        group: list[PostBatch] = []
         posts = 0
         with self._state:
             self._state.wait_for(lambda: self._queue or self._is_closing)
@@ -125,7 +125,7 @@ class Writer:
                 group.append(self._queue.popleft())
         return group
 
-    def _score(self, batches: Sequence[Batch], then: Callable[[Group], None]) -> None:
+    def _score(self, batches: Sequence[PostBatch], then: Callable[[Group], None]) -> None:
         try:
             group = Group.score(batches, self._detector(), threads=self._threads)
         except Exception as error:  # it would end the thread
@@ -168,7 +168,7 @@ class Writer:
             self.queued -= accepted + duplicates
 
     def _apart(
-        self, batches: Sequence[Batch], error: Exception, then: Callable[[Group], None]
+        self, batches: Sequence[PostBatch], error: Exception, then: Callable[[Group], None]
     ) -> None:
         """Try the batches of a group one by one, so that only the bad one fails."""
         if len(batches) == 1:
@@ -179,7 +179,7 @@ class Writer:
         for one in batches:
             self._score([one], then)
 
-    def _fail(self, batches: Sequence[Batch], error: Exception) -> None:
+    def _fail(self, batches: Sequence[PostBatch], error: Exception) -> None:
         with self._state:
             self.queued -= sum(len(one.posts) for one in batches)
         for one in batches:

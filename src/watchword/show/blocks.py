@@ -22,8 +22,8 @@ from watchword.errors import UnknownLabelError
 from watchword.model.explanation import Block, Explanation, ScoredNgram
 
 PaintLevel = Literal["paragraph", "sentence", "ngram"]
-Plain = Mapping[str, Any]
-Place = tuple[int, int, int]  # start and end of a block, and the index of its rule
+PlainData = Mapping[str, Any]
+PaintedSpan = tuple[int, int, int]  # start and end of a block, and the index of its rule
 
 LEVELS: tuple[PaintLevel, ...] = ("paragraph", "sentence", "ngram")
 LEVEL_NAMES = {"paragraph": "paragraphs", "sentence": "sentences", "ngram": "n-grams"}
@@ -44,7 +44,7 @@ class Head:
 
     def __init__(
         self,
-        explanation: Explanation | Plain,
+        explanation: Explanation | PlainData,
         label: Label | None = None,
         *,
         alert: Label | None = None,
@@ -68,17 +68,17 @@ class Head:
         return shown_columns(self.value, self.column)
 
 
-def plain_of(explanation: Explanation | Plain) -> Plain:
+def plain_of(explanation: Explanation | PlainData) -> PlainData:
     """Return an explanation as a mapping, without copying its blocks."""
     return vars(explanation) if isinstance(explanation, Explanation) else explanation
 
 
-def blocks_of(explanation: Explanation | Plain) -> Iterator[Plain]:
+def blocks_of(explanation: Explanation | PlainData) -> Iterator[PlainData]:
     """Yield all blocks as plain data, each before its inner blocks."""
     return _with_inner(plain_of(explanation)["blocks"])
 
 
-def _with_inner(blocks: Iterable[Block | Plain]) -> Iterator[Plain]:
+def _with_inner(blocks: Iterable[Block | PlainData]) -> Iterator[PlainData]:
     for block in blocks:
         # Without copies, which would be slow.
         plain = vars(block) if isinstance(block, Block) else block
@@ -88,11 +88,11 @@ def _with_inner(blocks: Iterable[Block | Plain]) -> Iterator[Plain]:
 
 
 @dataclass
-class Rule:
+class StyleRule:
     """The common description of all blocks with the same words and numbers."""
 
     kind: str
-    block: Plain  # the first of them
+    block: PlainData  # the first of them
     words: str
     times: int = 0
     marked: bool = False
@@ -118,22 +118,22 @@ class Total(NamedTuple):
     words: str
     times: int
     total: float
-    rule: Rule | None  # of the first of them
+    rule: StyleRule | None  # of the first of them
     counted: float | None = None
     corrected: float | None = None
 
 
-class _Scored:
+class _ScoreParts:
     """What the n-grams of refined texts add to the scores, summed over the texts."""
 
     def __init__(self) -> None:
-        self._added: list[Sequence[ScoredNgram | Plain]] = []
+        self._added: list[Sequence[ScoredNgram | PlainData]] = []
         self._sums: dict[str, tuple[int, FloatArray]] = {}  # times; counted, corrected by label
 
     def __bool__(self) -> bool:
         return bool(self._sums or self._added)
 
-    def add(self, ngrams: Sequence[ScoredNgram | Plain]) -> None:
+    def add(self, ngrams: Sequence[ScoredNgram | PlainData]) -> None:
         """Remember the n-grams of a text; they are summed only when the largest are wanted."""
         if ngrams:
             self._added.append(ngrams)
@@ -176,17 +176,17 @@ class Rules:
     """
 
     def __init__(self) -> None:
-        self.all: list[Rule] = []
+        self.all: list[StyleRule] = []
         self.highest: dict[str, float] = dict.fromkeys(LEVELS, 0.0)
         self._indices: dict[Any, int] = {}
-        self._scored = _Scored()
+        self._scored = _ScoreParts()
 
     def add(
         self,
-        explanation: Explanation | Plain,
+        explanation: Explanation | PlainData,
         levels: Sequence[str] = LEVELS,
         until: int | None = None,
-    ) -> list[Place]:
+    ) -> list[PaintedSpan]:
         """Add the blocks of these levels that begin before `until`, and return their places."""
         plain = plain_of(explanation)
         text = plain["text"]
@@ -200,16 +200,16 @@ class Rules:
                 places.append((block["start"], block["end"], self._index_of(block, text)))
         return places
 
-    def share(self, rule: Rule, column: int) -> float:
+    def share(self, rule: StyleRule, column: int) -> float:
         """Return how strongly blocks are painted for a label: from 0, not at all, to 1."""
         part = rule.parts[column]
         return rounded(part / self.highest[rule.kind], SHARE_DIGITS) if part > 0 else 0.0
 
-    def shares(self, rule: Rule) -> list[float]:
+    def shares(self, rule: StyleRule) -> list[float]:
         """Return how strongly blocks are painted for every label."""
         return [self.share(rule, column) for column in range(len(rule.parts))]
 
-    def speaks_for(self, rule: Rule) -> int | None:
+    def speaks_for(self, rule: StyleRule) -> int | None:
         """Return the column of the label that blocks are painted for most strongly.
 
         None if they are not painted for any label, or as strongly for two.
@@ -218,12 +218,12 @@ class Rules:
         highest = max(shares)
         return shares.index(highest) if highest > 0 and shares.count(highest) == 1 else None
 
-    def paint(self, rule: Rule, head: Head) -> tuple[int, float]:
+    def paint(self, rule: StyleRule, head: Head) -> tuple[int, float]:
         """Return the column of the label in whose colour blocks are painted, and how strongly."""
         column = self.speaks_for(rule) if head.all_labels else head.column
         return (head.column, 0.0) if column is None else (column, self.share(rule, column))
 
-    def strongest(self, places: Sequence[Place], most: int) -> list[Place]:
+    def strongest(self, places: Sequence[PaintedSpan], most: int) -> list[PaintedSpan]:
         """Return the blocks to mark, in order: the `most` strongest of each level.
 
         Of equally strong blocks the first are marked; n-grams never learnt are not.
@@ -231,7 +231,7 @@ class Rules:
         learnt = [place for place in places if self.all[place[2]].learnt]
         if len(learnt) <= most:  # as in nearly all texts
             return learnt
-        kept: set[Place] = set()
+        kept: set[PaintedSpan] = set()
         for level in LEVELS:
             own = [place for place in learnt if self.all[place[2]].kind == level]
             kept.update(sorted(own, key=lambda place: -self.all[place[2]].strength)[:most])
@@ -275,12 +275,14 @@ class Rules:
         listed = [pair for words, pair in found.items() if words not in tied]
         return sorted(listed, key=lambda pair: (-pair[1].total, pair[1].words))[:most]
 
-    def count_unmarked(self, places: Sequence[Place], marked: Iterable[Place]) -> Counter[str]:
+    def count_unmarked(
+        self, places: Sequence[PaintedSpan], marked: Iterable[PaintedSpan]
+    ) -> Counter[str]:
         """Return the number of blocks of each level that could be painted, but are not marked."""
         rules = (self.all[index] for _, _, index in set(places).difference(marked))
         return Counter(rule.kind for rule in rules if rule.strength > 0)
 
-    def _index_of(self, block: Plain, text: str) -> int:
+    def _index_of(self, block: PlainData, text: str) -> int:
         kind, value, contribution = block["kind"], block["value"], block["contribution"]
         words = block["ngram"] if kind == "ngram" else text[block["start"] : block["end"]]
         counted = block.get("counted")
@@ -289,7 +291,7 @@ class Rules:
         index = self._indices.setdefault(key, len(self.all))
         if index == len(self.all):
             # Without the inner blocks, which would keep whole texts in memory.
-            rule = Rule(kind, block if kind == "ngram" else {**block, "blocks": ()}, words)
+            rule = StyleRule(kind, block if kind == "ngram" else {**block, "blocks": ()}, words)
             self.all.append(rule)
             if rule.strength > self.highest[kind]:
                 self.highest[kind] = rule.strength
@@ -363,19 +365,19 @@ def as_value(number: float) -> str:
 _THOUSANDTHS = tuple(f"{number / 1000:.3f}" for number in range(1001))
 
 
-def telling(block: Plain, labels: Sequence[Label], columns: Sequence[int]) -> str:
+def telling(block: PlainData, labels: Sequence[Label], columns: Sequence[int]) -> str:
     """Return the description of a block: its words, and a line for each label with a value."""
     return "\n".join([heading(block), *label_lines(block, list(map(str, labels)), columns)])
 
 
-def heading(block: Plain) -> str:
+def heading(block: PlainData) -> str:
     """Return the first line of a description."""
     words: str = block["ngram"] if block["kind"] == "ngram" else f"this {block['kind']}"
     return words
 
 
 def label_lines(
-    block: Plain,
+    block: PlainData,
     names: Sequence[str],
     columns: Sequence[int],
     *,
@@ -423,7 +425,7 @@ def _values(
     return "; ".join(values)
 
 
-def _numbers(block: Plain, at: int) -> str:
+def _numbers(block: PlainData, at: int) -> str:
     value, part = block["value"][at], block["contribution"]
     numbers = as_value(value)
     if part is not None and part[at] != value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from watchword.show.blocks import Plain, by_score
+from watchword.show.blocks import PlainData, by_score
 from watchword.show.markup import escaped, left_out_html, name_html, table_html
 
 _MOST = 30  # occurrences listed
@@ -12,7 +12,7 @@ _OPEN = 8  # occurrences: longer lists are collapsed at first
 _MOST_COLUMNS = 4
 
 
-def changes_html(changes: Sequence[Plain], shown: Sequence[int] = ()) -> str:
+def changes_html(changes: Sequence[PlainData], shown: Sequence[int] = ()) -> str:
     """Return all changes as HTML; `shown` are the numbers of the posts to link to."""
     note = (
         '<p class="quiet">The contributions of these n-grams are set to 0; the texts are not read '
@@ -21,13 +21,13 @@ def changes_html(changes: Sequence[Plain], shown: Sequence[int] = ()) -> str:
     return note + "".join(change_html(change, shown) for change in changes)
 
 
-def page_with_changes(page: str, changes: Sequence[Plain]) -> str:
+def page_with_changes(page: str, changes: Sequence[PlainData]) -> str:
     """Return a page with a section added at its end: what would change the label."""
     before, end, after = page.rpartition("</main>")  # escaped text cannot contain it
     return f"{before}<h2>What would change the label</h2>\n{changes_html(changes)}\n{end}{after}"
 
 
-def change_html(plain: Plain, shown: Sequence[int] = ()) -> str:
+def change_html(plain: PlainData, shown: Sequence[int] = ()) -> str:
     """Return a sentence and a table of the occurrences."""
     sentence = f"<p>{escaped(plain['text'])}</p>"
     occurrences = plain["occurrences"]
@@ -54,7 +54,7 @@ def change_html(plain: Plain, shown: Sequence[int] = ()) -> str:
     )
 
 
-def _columns(plain: Plain) -> list[int]:
+def _columns(plain: PlainData) -> list[int]:
     """Return the indices of the labels to which the occurrences contribute most."""
     contributions = (one["contribution"] for one in plain["occurrences"])
     totals = [sum(each) for each in zip(*contributions, strict=True)]

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from watchword.show import svg
-from watchword.show.blocks import Plain
+from watchword.show.blocks import PlainData
 from watchword.show.palette import label_colour
 
 _WIDTH, _HEIGHT = 640.0, 360.0
@@ -24,7 +24,7 @@ _RADIUS = 4.0
 Point = tuple[float, float]
 
 
-def chart_svg(plain: Plain, *, alone: bool = True) -> svg.Markup:
+def chart_svg(plain: PlainData, *, alone: bool = True) -> svg.Markup:
     """Draw a chart; inside a page it has the page's colours, with `alone` its own.
 
     >>> from watchword.evaluation.charts import Chart, Curve
@@ -32,7 +32,7 @@ def chart_svg(plain: Plain, *, alone: bool = True) -> svg.Markup:
     >>> chart_svg(chart.to_dict()).count("<path ")
     1
     """
-    frame = _Frame(plain)
+    frame = _ChartFrame(plain)
     drawn = [*_legend(plain, frame), *_axes(plain, frame), *_rules(plain, frame)]
     for curve in plain["curves"]:
         drawn += _DRAWN[curve["drawn"]](curve, frame)
@@ -47,7 +47,7 @@ def chart_svg(plain: Plain, *, alone: bool = True) -> svg.Markup:
     )
 
 
-def limits_of(plain: Plain) -> tuple[Point, Point]:
+def limits_of(plain: PlainData) -> tuple[Point, Point]:
     """Return the ranges of both axes: the given ones, or those of everything that is drawn."""
     x, y = [], []
     for curve in plain["curves"]:
@@ -69,10 +69,10 @@ def _spread(values: Sequence[float]) -> Point:
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
-class _Frame:
+class _ChartFrame:
     """The coordinates of numbers in the picture."""
 
-    def __init__(self, plain: Plain) -> None:
+    def __init__(self, plain: PlainData) -> None:
         (self.x0, self.x1), (self.y0, self.y1) = limits_of(plain)
         self.rows: Sequence[str] = plain["rows"]
         self.bar_width: float = plain["bar_width"]
@@ -94,14 +94,14 @@ class _Frame:
             share = 1 - share
         return self.bottom - share * (self.bottom - self.top)
 
-    def points(self, curve: Plain) -> list[Point]:
+    def points(self, curve: PlainData) -> list[Point]:
         return [(self.x(x), self.y(y)) for x, y in zip(curve["x"], curve["y"], strict=True)]
 
 
 # Legend and axes
 
 
-def _placed_keys(plain: Plain, left: float, right: float) -> list[tuple[float, float, str]]:
+def _placed_keys(plain: PlainData, left: float, right: float) -> list[tuple[float, float, str]]:
     """Return where the names of the legend begin, in as many lines as they need."""
     keys: list[tuple[float, float, str]] = []
     x, y = left, 20.0
@@ -115,7 +115,7 @@ def _placed_keys(plain: Plain, left: float, right: float) -> list[tuple[float, f
     return keys
 
 
-def _legend(plain: Plain, frame: _Frame) -> Iterator[svg.Markup]:
+def _legend(plain: PlainData, frame: _ChartFrame) -> Iterator[svg.Markup]:
     for curve, (x, y, name) in zip(plain["curves"], frame.keys, strict=True):
         middle = y - 4
         if curve["drawn"] == "bars":
@@ -127,7 +127,7 @@ def _legend(plain: Plain, frame: _Frame) -> Iterator[svg.Markup]:
         yield svg.text(x + _KEY + 6, y, name, size=_SMALL)
 
 
-def _axes(plain: Plain, frame: _Frame) -> Iterator[svg.Markup]:
+def _axes(plain: PlainData, frame: _ChartFrame) -> Iterator[svg.Markup]:
     if frame.rows:
         for at, name in enumerate(frame.rows):
             y = frame.y(at)
@@ -157,7 +157,7 @@ def _axes(plain: Plain, frame: _Frame) -> Iterator[svg.Markup]:
         yield svg.text(x, y, plain["y_label"], size=_SIZE, anchor="middle", transform=turned)
 
 
-def _rules(plain: Plain, frame: _Frame) -> Iterator[svg.Markup]:
+def _rules(plain: PlainData, frame: _ChartFrame) -> Iterator[svg.Markup]:
     for rule in plain["rules"]:
         if rule["horizontal"]:
             y = frame.y(rule["at"])
@@ -174,18 +174,18 @@ def _rules(plain: Plain, frame: _Frame) -> Iterator[svg.Markup]:
 # Curves
 
 
-def colour_of(curve: Plain) -> str:
+def colour_of(curve: PlainData) -> str:
     """Return the colour of a curve or mark: that of alerts, or one by its index."""
     at = curve["colour"]
     return label_colour(at, alert=at if at < 0 else None)
 
 
-def _stroke(curve: Plain) -> dict[str, Any]:
+def _stroke(curve: PlainData) -> dict[str, Any]:
     dash = "7 4" if curve["dashed"] else None
     return {"stroke": colour_of(curve), "stroke_width": 2.2, "stroke_dasharray": dash}
 
 
-def _line(curve: Plain, frame: _Frame) -> list[svg.Markup]:
+def _line(curve: PlainData, frame: _ChartFrame) -> list[svg.Markup]:
     path = svg.path_of(_thinned(frame.points(curve)))
     return [svg.element("path", d=path, fill="none", stroke_linejoin="round", **_stroke(curve))]
 
@@ -199,7 +199,7 @@ def _thinned(points: Sequence[Point]) -> list[Point]:
     return kept
 
 
-def _steps(curve: Plain, frame: _Frame) -> list[svg.Markup]:
+def _steps(curve: PlainData, frame: _ChartFrame) -> list[svg.Markup]:
     points = frame.points(curve)
     corners = points[:1]
     for (_, level), (x, y) in pairwise(points):
@@ -208,7 +208,7 @@ def _steps(curve: Plain, frame: _Frame) -> list[svg.Markup]:
     return [svg.element("path", d=path, fill="none", **_stroke(curve))]
 
 
-def _dots(curve: Plain, frame: _Frame) -> list[svg.Markup]:
+def _dots(curve: PlainData, frame: _ChartFrame) -> list[svg.Markup]:
     drawn = []
     for (low, high), y in zip(curve["ends"], curve["y"], strict=False):
         height = frame.y(y)
@@ -230,12 +230,12 @@ def _dots(curve: Plain, frame: _Frame) -> list[svg.Markup]:
     return [*drawn, path]
 
 
-def _dot(x: float, y: float, curve: Plain) -> svg.Markup:
+def _dot(x: float, y: float, curve: PlainData) -> svg.Markup:
     opacity = 0.5 if curve["faint"] else None
     return svg.element("circle", cx=x, cy=y, r=_RADIUS, fill=colour_of(curve), fill_opacity=opacity)
 
 
-def _bars(curve: Plain, frame: _Frame) -> list[svg.Markup]:
+def _bars(curve: PlainData, frame: _ChartFrame) -> list[svg.Markup]:
     drawn = []
     for x, top, base in zip(curve["x"], curve["y"], curve["base"], strict=True):
         if top > base:
@@ -253,7 +253,7 @@ def _bars(curve: Plain, frame: _Frame) -> list[svg.Markup]:
 _DRAWN = {"line": _line, "steps": _steps, "dots": _dots, "bars": _bars}
 
 
-def _marks(plain: Plain, frame: _Frame) -> Iterator[svg.Markup]:
+def _marks(plain: PlainData, frame: _ChartFrame) -> Iterator[svg.Markup]:
     for mark in plain["marks"]:
         x, y = frame.x(mark["x"]), frame.y(mark["y"])
         colour, ring = colour_of(mark), "currentColor"

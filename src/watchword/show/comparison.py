@@ -12,7 +12,7 @@ from itertools import chain
 
 from watchword._display import excerpt
 from watchword.model.explanation import Explanation
-from watchword.show.blocks import LEVEL_NAMES, PaintLevel, Plain, as_value, blocks_of, plain_of
+from watchword.show.blocks import LEVEL_NAMES, PaintLevel, PlainData, as_value, blocks_of, plain_of
 from watchword.show.markup import document, escaped, name_html, table_html
 from watchword.show.painting import Painter
 from watchword.show.story import STORY_STYLE, decision_html, timeline_figure, tipped_html
@@ -36,8 +36,8 @@ class Side:
     """A model: its name, a subject's story, and the explanation of the story's last post."""
 
     name: str
-    story: Plain
-    explanation: Explanation | Plain
+    story: PlainData
+    explanation: Explanation | PlainData
 
 
 def comparison_page(sides: Sequence[Side], *, title: str, notice: str = "") -> str:
@@ -65,7 +65,7 @@ def comparison_page(sides: Sequence[Side], *, title: str, notice: str = "") -> s
     return document(excerpt(title), body, STORY_STYLE + _STYLE + css)
 
 
-def _about(plain: Plain) -> str:
+def _about(plain: PlainData) -> str:
     subject = "A subject" if plain["subject"] is None else name_html(plain["subject"])
     posts = len(plain["sums"])
     time = plain["times"][-1] if posts and plain["times"][-1] else None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from watchword._display import many
-from watchword.show.blocks import Plain
+from watchword.show.blocks import PlainData
 from watchword.show.confusion import (
     CONFUSION_STYLE,
     confusion_html,
@@ -44,7 +44,7 @@ _STYLE = (
 )
 
 
-def evaluation_html(plain: Plain, *, title: str, page: bool) -> str:
+def evaluation_html(plain: PlainData, *, title: str, page: bool) -> str:
     """Return measures, their spread over folds, a table of labels and the confusion matrix.
 
     >>> from watchword.evaluation import Evaluation
@@ -65,7 +65,7 @@ def evaluation_html(plain: Plain, *, title: str, page: bool) -> str:
     return f'<div class="ww-evaluation"><style>{_STYLE}</style>{body}</div>'
 
 
-def _summary(plain: Plain) -> str:
+def _summary(plain: PlainData) -> str:
     measures = plain["measures"]
     counted = f"{many(plain['texts'], 'text')}, {many(len(plain['labels']), 'label')}"
     if plain["folds"]:
@@ -83,7 +83,7 @@ def _summary(plain: Plain) -> str:
     return f"<p>{counted}; {score}.</p>{table_html('Averages over labels', heads, rows)}"
 
 
-def _folds(plain: Plain) -> str:
+def _folds(plain: PlainData) -> str:
     several = plain["confusion"] is None
     # Those that follow from the others are left out.
     equal = ("accuracy",) if several else ("exact_match", "hamming", "micro")
@@ -103,7 +103,7 @@ def _folds(plain: Plain) -> str:
     return table_html("Over folds", heads, rows) + details_html("Each fold", table)
 
 
-def _label_table(plain: Plain, most: int) -> str:
+def _label_table(plain: PlainData, most: int) -> str:
     rows = []
     for one in plain["per_label"][:most]:
         numbers = (_number(one[name]) for name in ("precision", "recall", "f1"))
@@ -113,7 +113,7 @@ def _label_table(plain: Plain, most: int) -> str:
     return table_html("By label", heads, rows) + left_out_html(rest, "labels")
 
 
-def _confusion(plain: Plain) -> str:
+def _confusion(plain: PlainData) -> str:
     labels, cells = plain["labels"], plain["confusion"]
     shown = most_confused_labels(cells, len(labels))
     most = f"The {len(shown)} of {len(labels):,} labels with the most mistakes."

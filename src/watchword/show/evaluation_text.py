@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from watchword._display import aligned, excerpt, many, visible
-from watchword.show.blocks import Plain
+from watchword.show.blocks import PlainData
 from watchword.show.confusion import most_mistaken
 
 # Shown over folds, for one label per text and for several.
@@ -17,7 +17,7 @@ _LONGEST_NAME = 30
 _ONE_LINE = str.maketrans({"\n": "␤", "\t": "␉"})
 
 
-def evaluation_text(plain: Plain) -> str:
+def evaluation_text(plain: PlainData) -> str:
     r"""Return measures over folds, a table of labels, and the confusion matrix or top mistakes.
 
     >>> from watchword.evaluation import Evaluation
@@ -50,7 +50,7 @@ def measure_name(measure: str) -> str:
     return measure.replace("_", " ").replace("f1", "F1").replace("hamming", "hamming loss")
 
 
-def _heading(plain: Plain) -> str:
+def _heading(plain: PlainData) -> str:
     counted = f"{many(plain['texts'], 'text')}, {many(len(plain['labels']), 'label')}"
     measures = plain["measures"]
     if plain["confusion"] is not None:
@@ -59,7 +59,7 @@ def _heading(plain: Plain) -> str:
     return f"{counted}, exact match {exact:.3f}, hamming loss {hamming:.3f}"
 
 
-def _folds(plain: Plain) -> list[str]:
+def _folds(plain: PlainData) -> list[str]:
     if not plain["folds"]:
         return []
     names = _MEASURES_OF_SEVERAL if plain["confusion"] is None else _MEASURES
@@ -70,7 +70,7 @@ def _folds(plain: Plain) -> list[str]:
     return [f"Over {many(len(plain['folds']), 'fold')}:\n" + "\n".join(aligned(rows))]
 
 
-def _labels(plain: Plain) -> str:
+def _labels(plain: PlainData) -> str:
     rows: list[tuple[str, ...]] = [("", "precision", "recall", "F1", "texts", "predicted")]
     for one in plain["per_label"][:_MOST_LABELS]:
         numbers = (f"{one[name]:.3f}" for name in ("precision", "recall", "f1"))
@@ -86,7 +86,7 @@ def _labels(plain: Plain) -> str:
     return "\n".join(aligned(rows))
 
 
-def _confusion(plain: Plain) -> str:
+def _confusion(plain: PlainData) -> str:
     names = [_name(label) for label in plain["labels"]]
     if len(names) <= _MOST_COLUMNS:
         counts = {(row, column): count for row, column, count in plain["confusion"]}

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from watchword.model.explanation import Explanation
 from watchword.show import svg
-from watchword.show.blocks import Plain
+from watchword.show.blocks import PlainData
 from watchword.show.palette import STRONGEST, label_colour
 
 _EDGE, _GAP, _PAD, _ROW, _BOX = 16.0, 7.0, 6.0, 62.0, 42.0
@@ -18,7 +18,7 @@ _SIZE, _SMALL = 13.0, 10.5
 _MOST = 60  # n-grams drawn
 
 
-def hierarchy_svg(explanation: Explanation | Plain, *, title: str) -> svg.Markup:
+def hierarchy_svg(explanation: Explanation | PlainData, *, title: str) -> svg.Markup:
     """Draw the n-grams, sentences and the document with their vectors.
 
     N-grams are painted in the colour of the label they support most. Longer texts are cut.
@@ -71,7 +71,7 @@ def _legend(labels: Sequence[object], y: float) -> list[svg.Markup]:
     return drawn
 
 
-def _document(plain: Plain, width: float, vectors: float, top: float) -> list[svg.Markup]:
+def _document(plain: PlainData, width: float, vectors: float, top: float) -> list[svg.Markup]:
     start = width - svg.text_width("document", _SIZE)
     return [
         svg.line(vectors, top - 18, vectors + 90, top - 18, stroke_opacity=0.4),
@@ -81,7 +81,7 @@ def _document(plain: Plain, width: float, vectors: float, top: float) -> list[sv
     ]
 
 
-def _row(plain: Plain, sentence: Plain, highest: float) -> tuple[list[svg.Markup], float]:
+def _row(plain: PlainData, sentence: PlainData, highest: float) -> tuple[list[svg.Markup], float]:
     """Return the shapes of a sentence, and where they end."""
     shapes: list[svg.Markup] = []
     x, before = 0.0, sentence["start"]
@@ -103,7 +103,7 @@ def _row(plain: Plain, sentence: Plain, highest: float) -> tuple[list[svg.Markup
 
 
 def _block(
-    words: str, vector: str, x: float, width: float, ngram: Plain, highest: float
+    words: str, vector: str, x: float, width: float, ngram: PlainData, highest: float
 ) -> list[svg.Markup]:
     best = max(range(len(ngram["value"])), key=lambda at: ngram["value"][at])
     share = ngram["value"][best] / highest

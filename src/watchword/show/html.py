@@ -16,9 +16,9 @@ from watchword.show.blocks import (
     LEVELS,
     MOST_BLOCKS,
     Head,
+    PaintedSpan,
     PaintLevel,
-    Place,
-    Plain,
+    PlainData,
     Rules,
     Total,
     as_value,
@@ -26,7 +26,7 @@ from watchword.show.blocks import (
     heading,
     label_lines,
 )
-from watchword.show.marks import Mark, marked
+from watchword.show.marks import TaggedRange, marked
 from watchword.show.markup import document, escaped, name_html, table_html
 from watchword.show.painting import ALL, Painter
 from watchword.show.palette import FAINTEST_COLOUR, label_colour, paint_style
@@ -38,7 +38,7 @@ _ROWS = 10
 
 
 def explanation_html(
-    explanation: Explanation | Plain,
+    explanation: Explanation | PlainData,
     label: Label | None = None,
     *,
     level: PaintLevel = "ngram",
@@ -59,7 +59,7 @@ def explanation_html(
     return (_page if page else _snippet)(explanation, head, level, title, limit)
 
 
-def notebook_html(explanation: Explanation | Plain) -> str:
+def notebook_html(explanation: Explanation | PlainData) -> str:
     """Draw an explanation for a notebook; a long text is cut, to keep the notebook small.
 
     >>> from watchword import TauSS3
@@ -97,7 +97,11 @@ def _meaning(head: Head) -> str:
 
 
 def _page(
-    explanation: Explanation | Plain, head: Head, level: PaintLevel, title: str | None, most: int
+    explanation: Explanation | PlainData,
+    head: Head,
+    level: PaintLevel,
+    title: str | None,
+    most: int,
 ) -> str:
     alert = None if head.alert is None else head.labels[head.alert]
     painter = Painter(
@@ -217,7 +221,7 @@ _SNIPPET_STYLE = (
 
 
 def _snippet(
-    explanation: Explanation | Plain,
+    explanation: Explanation | PlainData,
     head: Head,
     level: PaintLevel,
     title: str | None,
@@ -250,8 +254,8 @@ def _snippet(
 
 
 def _inline_marks(
-    places: list[Place], rules: Rules, head: Head, level: PaintLevel
-) -> Iterator[Mark]:
+    places: list[PaintedSpan], rules: Rules, head: Head, level: PaintLevel
+) -> Iterator[TaggedRange]:
     names = list(map(escaped, head.labels))
     least = rules.highest[level] * FAINTEST_COLOUR
     openings: dict[int, str] = {}
@@ -265,7 +269,7 @@ def _inline_marks(
             lines = label_lines(rule.block, names, head.columns, painted=column, least=least)
             tell = "\n".join([escaped(heading(rule.block)), *lines])
             openings[number] = f'<mark style="color:inherit;{paint}" title="{tell}"{stop}>'
-        yield Mark(start, end, openings[number], "</mark>", level == "ngram")
+        yield TaggedRange(start, end, openings[number], "</mark>", level == "ngram")
 
 
 def _legend(head: Head) -> Iterator[str]:

@@ -18,7 +18,7 @@ _PART_STYLE = "content-visibility:auto;contain-intrinsic-height:auto 90em;unicod
 PARTS = {"class": '<div class="ww-part">', "inline": f'<div style="{_PART_STYLE}">'}
 
 
-class Mark(NamedTuple):
+class TaggedRange(NamedTuple):
     """A range of text between two tags; `whole` if it must not be divided."""
 
     start: int
@@ -28,30 +28,30 @@ class Mark(NamedTuple):
     whole: bool = False
 
 
-def marked(text: str, marks: Iterable[Mark], *, styles: str = "class") -> str:
+def marked(text: str, marks: Iterable[TaggedRange], *, styles: str = "class") -> str:
     """Return the markup of a text with marks; later marks may be inside earlier ones.
 
     Long texts are divided into parts; marks across a boundary are closed and opened again.
 
-    >>> marked("to & fro", [Mark(0, 8, "<i>", "</i>"), Mark(3, 4, "<b>", "</b>")])
+    >>> marked("to & fro", [TaggedRange(0, 8, "<i>", "</i>"), TaggedRange(3, 4, "<b>", "</b>")])
     '<i>to <b>&amp;</b> fro</i>'
     """
     if len(text) <= 4 * PART:
-        return _Writer(text, "").write(marks)
+        return _TagWriter(text, "").write(marks)
     opening = PARTS[styles]
-    return f"{opening}{_Writer(text, opening).write(marks)}</div>"
+    return f"{opening}{_TagWriter(text, opening).write(marks)}</div>"
 
 
-class _Writer:
+class _TagWriter:
     """The state of writing a text: the markup so far, open marks, and the start of the part."""
 
     def __init__(self, text: str, part: str) -> None:
         self._text, self._part = text, part
         self._pieces: list[str] = []
-        self._open: list[Mark] = []
+        self._open: list[TaggedRange] = []
         self._at = self._part_start = 0
 
-    def write(self, marks: Iterable[Mark]) -> str:
+    def write(self, marks: Iterable[TaggedRange]) -> str:
         for mark in marks:
             while self._open and self._open[-1].end <= mark.start:
                 self._close()

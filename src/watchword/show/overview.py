@@ -12,7 +12,7 @@ from itertools import zip_longest
 from watchword._checks import Label
 from watchword._display import excerpt, many
 from watchword.show import svg
-from watchword.show.blocks import Plain, as_value, column_of
+from watchword.show.blocks import PlainData, as_value, column_of
 from watchword.show.markup import details_html, document, escaped, name_html, table_html
 from watchword.show.palette import label_colour
 from watchword.show.pictures import bars_svg, cloud_svg, distribution_svg
@@ -46,7 +46,9 @@ _STYLE = """
 """
 
 
-def overview_html(plain: Plain, *, title: str, labels: Sequence[Label] | None, page: bool) -> str:
+def overview_html(
+    plain: PlainData, *, title: str, labels: Sequence[Label] | None, page: bool
+) -> str:
     """Return a model's totals and, for each label, its best n-grams and the distribution of values.
 
     `labels` are the labels to draw [default: the first 10, or 50 in a page].
@@ -79,7 +81,7 @@ def _shell(title: str, inside: str, *, page: bool) -> str:
     return f'<div class="ww-overview"><style>{_STYLE}</style>{body}</div>'
 
 
-def _totals(plain: Plain) -> str:
+def _totals(plain: PlainData) -> str:
     rows = []
     for one in plain["labels"]:
         ngrams = (length["ngrams"] for length in one["lengths"])
@@ -99,7 +101,7 @@ def _totals(plain: Plain) -> str:
     return table + about
 
 
-def _label_section(plain: Plain, label: Label, *, page: bool) -> str:
+def _label_section(plain: PlainData, label: Label, *, page: bool) -> str:
     bars, cloud = bars_svg(plain, label), cloud_svg(plain, label)
     at = column_of([one["label"] for one in plain["labels"]], label)
     own = plain["labels"][at]
@@ -118,7 +120,7 @@ def _label_section(plain: Plain, label: Label, *, page: bool) -> str:
     )
 
 
-def _by_length(plain: Plain, label: Label, own: Plain) -> str:
+def _by_length(plain: PlainData, label: Label, own: PlainData) -> str:
     figures, tables = "", _ngram_table("n-grams of highest value", own["top"])
     for each in own["lengths"]:
         name = f"of {many(each['length'], 'word')}"
@@ -131,12 +133,12 @@ def _by_length(plain: Plain, label: Label, own: Plain) -> str:
     )
 
 
-def _ngram_table(caption: str, ngrams: Sequence[Plain]) -> str:
+def _ngram_table(caption: str, ngrams: Sequence[PlainData]) -> str:
     rows = ((name_html(one["ngram"]), one["value"], one["count"]) for one in ngrams)
     return table_html(caption, ["n-gram", "value", "count"], rows)
 
 
-def _distributions(plain: Plain, label: Label, own: Plain) -> Iterator[str]:
+def _distributions(plain: PlainData, label: Label, own: PlainData) -> Iterator[str]:
     for each in own["lengths"]:
         caption = f"{many(each['length'], 'word')}: {each['ngrams']:,} n-grams"
         if each["worthless"]:
@@ -144,7 +146,7 @@ def _distributions(plain: Plain, label: Label, own: Plain) -> Iterator[str]:
         yield _figure(distribution_svg(plain, label, each["length"]), caption)
 
 
-def _distribution_table(plain: Plain, own: Plain) -> str:
+def _distribution_table(plain: PlainData, own: PlainData) -> str:
     width = plain["bin_width"]
     rows = [("0", *(each["worthless"] for each in own["lengths"]))]
     bins = zip_longest(*(each["distribution"] for each in own["lengths"]), fillvalue=0)
@@ -158,7 +160,9 @@ def _distribution_table(plain: Plain, own: Plain) -> str:
 # The values of an n-gram
 
 
-def ngram_html(plain: Plain, labels: Sequence[Label] | None = None, *, page: bool = False) -> str:
+def ngram_html(
+    plain: PlainData, labels: Sequence[Label] | None = None, *, page: bool = False
+) -> str:
     """Return an n-gram's values for every label, the values of its words, and the words after it.
 
     `labels` are the labels to show [default: all].
@@ -184,7 +188,7 @@ def ngram_html(plain: Plain, labels: Sequence[Label] | None = None, *, page: boo
     return _shell(f"“{excerpt(plain['ngram'])}”", "\n".join(parts), page=page)
 
 
-def _worth_table(values: Sequence[Plain], columns: Sequence[int]) -> str:
+def _worth_table(values: Sequence[PlainData], columns: Sequence[int]) -> str:
     highest = max((one["count"] for one in values), default=0) or 1
     rows = []
     for at in columns:
@@ -195,7 +199,7 @@ def _worth_table(values: Sequence[Plain], columns: Sequence[int]) -> str:
     return table_html("Value for each label", ["label", *_STEPS], rows)
 
 
-def _words_table(words: Sequence[Plain], columns: Sequence[int]) -> str:
+def _words_table(words: Sequence[PlainData], columns: Sequence[int]) -> str:
     labels = [name_html(words[0]["values"][at]["label"]) for at in columns]
     rows = []
     for one in words:
@@ -205,7 +209,7 @@ def _words_table(words: Sequence[Plain], columns: Sequence[int]) -> str:
     return table_html("Its words alone (cv)", ["word", *labels], rows)
 
 
-def _following_table(following: Sequence[Plain]) -> str:
+def _following_table(following: Sequence[PlainData]) -> str:
     rows = []
     for one in following:
         share = f"{100 * one['probability']:.1f} %{_meter(one['probability'], None)}"

@@ -19,11 +19,11 @@ from watchword.show.blocks import (
     SHARE_DIGITS,
     Bar,
     Head,
+    PaintedSpan,
     PaintLevel,
-    Place,
-    Plain,
-    Rule,
+    PlainData,
     Rules,
+    StyleRule,
     as_value,
     by_score,
     column_of,
@@ -31,7 +31,7 @@ from watchword.show.blocks import (
     shown_columns,
     telling,
 )
-from watchword.show.marks import Mark, marked
+from watchword.show.marks import TaggedRange, marked
 from watchword.show.markup import css_string, escaped
 from watchword.show.palette import label_class, label_rgb, short
 
@@ -92,7 +92,7 @@ class Painter:
         self.unmarked: Counter[str] = Counter()
         self._most, self._stops = most, stops
 
-    def paint(self, explanation: Explanation | Plain) -> str:
+    def paint(self, explanation: Explanation | PlainData) -> str:
         """Return the markup of a text with its blocks marked; call it once for each text."""
         head = Head(explanation)
         if head.labels != self.labels:
@@ -146,7 +146,7 @@ class Painter:
         )
         return "\n".join(lines) + "\n"
 
-    def _marks(self, places: list[Place]) -> Iterator[Mark]:
+    def _marks(self, places: list[PaintedSpan]) -> Iterator[TaggedRange]:
         rules = self.rules
         kept = rules.strongest(places, self._most)
         self.unmarked += rules.count_unmarked(places, kept)
@@ -157,15 +157,17 @@ class Painter:
             rule.marked = True
             if rule.kind != "ngram":
                 letter = _LETTERS[rule.kind]
-                yield Mark(start, end, f'<span class="{letter} {letter}{number}">', "</span>")
+                yield TaggedRange(
+                    start, end, f'<span class="{letter} {letter}{number}">', "</span>"
+                )
                 continue
             stop = rule.strength > 0 and (start, end, number) in stops
             rule.described = rule.described or stop
             focus = f' tabindex="0" aria-describedby="{self.name}-n{number}"' * stop
             opening = f'<mark class="n{number}"{focus}>'
-            yield Mark(start, end, opening, "</mark>", whole=True)
+            yield TaggedRange(start, end, opening, "</mark>", whole=True)
 
-    def _declarations(self, rule: Rule) -> str:
+    def _declarations(self, rule: StyleRule) -> str:
         letter, shares = _LETTERS[rule.kind], self.rules.shares(rule)
         painted = (
             f"--{letter}{column}:{short(shares[column], SHARE_DIGITS)};"
@@ -178,7 +180,7 @@ class Painter:
             own = f"--{letter}{ALL}:{share};--{letter}c:{label_rgb(speaks, self.alert)};"
         return f"{''.join(painted)}{own}--t:{css_string(self._telling(rule))}"
 
-    def _telling(self, rule: Rule) -> str:
+    def _telling(self, rule: StyleRule) -> str:
         return telling(rule.block, self.labels, self.columns)
 
     def _level_rule(self, chosen: str) -> str:

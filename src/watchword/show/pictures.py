@@ -12,7 +12,7 @@ from typing import Any
 from watchword._checks import Label
 from watchword._display import excerpt
 from watchword.show import svg
-from watchword.show.blocks import Plain, as_value, column_of
+from watchword.show.blocks import PlainData, as_value, column_of
 from watchword.show.cloud import PlacedText, lay_out
 from watchword.show.palette import STRONGEST, label_colour
 
@@ -21,7 +21,7 @@ _DESCRIBED = 10  # n-grams in the description for screen readers; tables list al
 
 
 def bars_svg(
-    plain: Plain,
+    plain: PlainData,
     label: Label,
     *,
     length: int | None = None,
@@ -63,7 +63,7 @@ def bars_svg(
 
 
 def cloud_svg(
-    plain: Plain,
+    plain: PlainData,
     label: Label,
     *,
     length: int | None = None,
@@ -120,7 +120,7 @@ def _boxed_text(box: PlacedText) -> str:
 
 
 def distribution_svg(
-    plain: Plain, label: Label, length: int, *, alert: Label | None = None, alone: bool = False
+    plain: PlainData, label: Label, length: int, *, alert: Label | None = None, alone: bool = False
 ) -> str:
     """Draw a histogram of the values of all n-grams of a length for a label, counts on a log scale.
 
@@ -137,7 +137,7 @@ def distribution_svg(
     every = [each for one in plain["labels"] for each in one["lengths"]]
     bins = max((len(each["distribution"]) for each in every), default=0) or 1
     most = max((max(each["distribution"], default=0) for each in every), default=0) or 1
-    chart = _Chart(bins * plain["bin_width"], most)
+    chart = _HistogramAxes(bins * plain["bin_width"], most)
     drawn = list(chart.axes())
     for number, many in enumerate(own["distribution"]):
         if many:
@@ -155,7 +155,7 @@ def distribution_svg(
     )
 
 
-class _Chart:
+class _HistogramAxes:
     """Axes: values on x, numbers of n-grams on a logarithmic y."""
 
     width, height = 260, 150
@@ -205,20 +205,20 @@ def _drawing(
     return svg.drawing(width + 2 * edge, height + 2 * edge, inside, title=title, **style)
 
 
-def _position(plain: Plain, label: Label) -> int:
+def _position(plain: PlainData, label: Label) -> int:
     return column_of([one["label"] for one in plain["labels"]], label)
 
 
-def _of_length(plain: Plain, at: int, length: int) -> Plain:
-    lengths: list[Plain] = plain["labels"][at]["lengths"]
+def _of_length(plain: PlainData, at: int, length: int) -> PlainData:
+    lengths: list[PlainData] = plain["labels"][at]["lengths"]
     if not 1 <= length <= len(lengths):
         raise ValueError(f"length must be from 1 to {len(lengths)}, got {length}")
     return lengths[length - 1]
 
 
-def _top(plain: Plain, at: int, length: int | None) -> Sequence[Plain]:
+def _top(plain: PlainData, at: int, length: int | None) -> Sequence[PlainData]:
     source = plain["labels"][at] if length is None else _of_length(plain, at, length)
-    top: Sequence[Plain] = source["top"]
+    top: Sequence[PlainData] = source["top"]
     return top
 
 
@@ -228,11 +228,11 @@ def _kind(length: int | None) -> str:
     return "words" if length == 1 else f"n-grams of {length} words"
 
 
-def _tooltip(one: Plain) -> str:
+def _tooltip(one: PlainData) -> str:
     return f"{excerpt(one['ngram'])}: {as_value(one['value'])}, count {one['count']:,}"
 
 
-def _described(ngrams: Sequence[Plain]) -> str:
+def _described(ngrams: Sequence[PlainData]) -> str:
     if not ngrams:
         return "None."
     listed = "; ".join(

@@ -11,7 +11,7 @@ import numpy as np
 from watchword._display import excerpt
 from watchword.errors import MissingExtraError
 from watchword.show import svg
-from watchword.show.blocks import Plain
+from watchword.show.blocks import PlainData
 from watchword.show.chart import colour_of, limits_of
 from watchword.show.palette import label_colour
 
@@ -41,7 +41,7 @@ def plot_name(name: object) -> str:
 # Charts
 
 
-def plot_chart(plain: Plain, ax: Axes | None = None) -> Axes:
+def plot_chart(plain: PlainData, ax: Axes | None = None) -> Axes:
     """Draw a chart on `ax` [default: new axes]; there is no title, which belongs to a caption."""
     rows = plain["rows"]
     ax = new_axes(6.4, 1.4 + 0.5 * len(rows) if rows else 3.6) if ax is None else ax
@@ -80,7 +80,7 @@ def plot_chart(plain: Plain, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def figure_bytes(plain: Plain, kind: str) -> bytes:
+def figure_bytes(plain: PlainData, kind: str) -> bytes:
     """Return a chart as the bytes of a PNG or PDF file, the same every time."""
     figure: Any = plot_chart(plain).figure
     file = BytesIO()
@@ -89,7 +89,7 @@ def figure_bytes(plain: Plain, kind: str) -> bytes:
     return file.getvalue()
 
 
-def _curve(plain: Plain, curve: Plain, ax: Axes) -> None:
+def _curve(plain: PlainData, curve: PlainData, ax: Axes) -> None:
     name, colour = plot_name(curve["name"]), colour_of(curve)
     x, y = curve["x"], curve["y"]
     if curve["drawn"] == "bars":
@@ -114,7 +114,7 @@ def _curve(plain: Plain, curve: Plain, ax: Axes) -> None:
 # Evaluations
 
 
-def plot_evaluation(plain: Plain, ax: Axes | None = None) -> Axes:
+def plot_evaluation(plain: PlainData, ax: Axes | None = None) -> Axes:
     """Plot the confusion matrix as shares of rows, or each label's F₁ for multi-label texts."""
     size = min(4 + 0.35 * len(plain["labels"]), 16)
     ax = new_axes(size + 1, size) if ax is None else ax
@@ -126,7 +126,7 @@ def plot_evaluation(plain: Plain, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _matrix(plain: Plain, names: Sequence[str], ax: Axes) -> None:
+def _matrix(plain: PlainData, names: Sequence[str], ax: Axes) -> None:
     counts = np.zeros((len(names), len(names)), np.int64)
     for row, column, count in plain["confusion"]:
         counts[row, column] = count
@@ -144,7 +144,7 @@ def _matrix(plain: Plain, names: Sequence[str], ax: Axes) -> None:
     ax.set_ylabel("truth")
 
 
-def _bars(plain: Plain, names: Sequence[str], ax: Axes) -> None:
+def _bars(plain: PlainData, names: Sequence[str], ax: Axes) -> None:
     values = [one["f1"] for one in plain["per_label"]]
     ax.barh(range(len(names)), values, color=label_colour(0))
     if len(names) <= _MOST_NAMES:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from watchword.evaluation.replaying import NAMES
-from watchword.show.blocks import Plain, as_value
+from watchword.show.blocks import PlainData, as_value
 from watchword.show.chart import chart_svg
 from watchword.show.markup import document, escaped, left_out_html, name_html, table_html
 from watchword.show.painting import Painter
@@ -29,7 +29,7 @@ _CHOICES = {
 }
 
 
-def report_html(plain: Plain, *, title: str = "Early detection report") -> str:
+def report_html(plain: PlainData, *, title: str = "Early detection report") -> str:
     """Return the page: measures, a table of subjects with a filter, and the subjects' stories.
 
     >>> import watchword as ww
@@ -78,7 +78,7 @@ _STYLE = """
 # Measures
 
 
-def _measures(plain: Plain) -> str:
+def _measures(plain: PlainData) -> str:
     measures = plain["measures"]
     verdicts = [(escaped(verdict), count) for verdict, count in plain["verdicts"].items()]
     counted = table_html("Decisions", ["decision", "subjects"], verdicts)
@@ -115,7 +115,7 @@ def _class(verdict: str) -> str:
     return f"v-{verdict.replace(' ', '-')}"
 
 
-def _filter(plain: Plain) -> str:
+def _filter(plain: PlainData) -> str:
     if plain["measures"] is None:
         return ""
     choices = "".join(
@@ -134,7 +134,7 @@ def _filter_css() -> str:
     )
 
 
-def _subjects(plain: Plain) -> str:
+def _subjects(plain: PlainData) -> str:
     heads = ["subject", "decision", "truth", "delay", "posts", "score"]
     header = "".join(
         f'<th scope="col"{" class=number" * (at > 2)}>{head}</th>' for at, head in enumerate(heads)
@@ -150,7 +150,7 @@ def _subjects(plain: Plain) -> str:
     )
 
 
-def _subject_row(row: Plain, story: int | None) -> str:
+def _subject_row(row: PlainData, story: int | None) -> str:
     name = name_html(row["subject"])
     linked = name if story is None else f'<a href="#story-{story}">{name}</a>'
     wrong = " class=ww-wrong" * (row["verdict"] in ("missed", "false alarm"))
@@ -167,13 +167,13 @@ def _subject_row(row: Plain, story: int | None) -> str:
 # Stories
 
 
-def _left_out(plain: Plain) -> str:
+def _left_out(plain: PlainData) -> str:
     rest, told = plain["left_out"]["stories"], len(plain["stories"])
     note = f"{told:,} subjects, wrong decisions first; {rest:,} more are not shown."
     return f'<p class="quiet">{note}</p>' if rest else ""
 
 
-def _stories(plain: Plain, painter: Painter) -> Iterator[str]:
+def _stories(plain: PlainData, painter: Painter) -> Iterator[str]:
     for at, (story, row) in enumerate(zip(plain["stories"], plain["subjects"], strict=False)):
         changes = "".join(f"<p>{escaped(one['text'])}</p>" for one in story["changes"])
         posts = shown_posts(story, painter, prefix=f"story-{at}-", heading="h4")
@@ -188,7 +188,7 @@ def _stories(plain: Plain, painter: Painter) -> Iterator[str]:
         )
 
 
-def _shortened(story: Plain) -> dict[str, Any]:
+def _shortened(story: PlainData) -> dict[str, Any]:
     lists = ("posts_for", "posts_against", "ngrams_for", "ngrams_against")
     tipped = dict(story["tipped"])
     tipped |= {name: tipped[name][: _NGRAMS if "ngrams" in name else 0] for name in lists}

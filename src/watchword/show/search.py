@@ -14,7 +14,7 @@ from importlib.resources import files
 
 from watchword._display import excerpt, many
 from watchword.show import svg
-from watchword.show.blocks import Plain
+from watchword.show.blocks import PlainData
 from watchword.show.confusion import CONFUSION_LOOK, CONFUSION_STYLE, MOST_DRAWN
 from watchword.show.evaluation_text import measure_name
 from watchword.show.markup import as_json, document, escaped, name_html
@@ -34,12 +34,12 @@ _STAR = svg.path_of(
 )
 
 
-def search_html(plain: Plain, *, title: str = "Parameter search") -> str:
+def search_html(plain: PlainData, *, title: str = "Parameter search") -> str:
     """Return the page in an iframe, for notebooks."""
     return _frame(search_page(plain, title=title), title)
 
 
-def search_page(plain: Plain, *, title: str = "Parameter search") -> str:
+def search_page(plain: PlainData, *, title: str = "Parameter search") -> str:
     """Return plots of the measure by parameter, a sortable table, and a report of a chosen setting.
 
     >>> plain = {"measure": "accuracy", "better": "more", "texts": 4, "folds": 2, "several": False,
@@ -126,7 +126,7 @@ _REPORT = """<section id="report" aria-labelledby="report-heading" hidden>
 # Words
 
 
-def _summary(plain: Plain, packed: Packed) -> str:
+def _summary(plain: PlainData, packed: Packed) -> str:
     settings, measure = plain["settings"], escaped(measure_name(plain["measure"]))
     best, spread = _value(packed.value[0]), packed.deviation[0]
     around = "" if spread is None else f' <span title="over folds">± {spread:.{DIGITS}f}</span>'
@@ -151,7 +151,7 @@ def _summary(plain: Plain, packed: Packed) -> str:
     )
 
 
-def _unfinished(plain: Plain) -> str:
+def _unfinished(plain: PlainData) -> str:
     left = plain["unfinished"]
     return f" {many(left, 'setting')} {'was' if left == 1 else 'were'} not reached." if left else ""
 
@@ -170,7 +170,7 @@ def _value(value: float | None) -> str:
 # The table
 
 
-def _table(plain: Plain, packed: Packed) -> str:
+def _table(plain: PlainData, packed: Packed) -> str:
     heads = ["#", measure_name(plain["measure"]), "±", "folds", *plain["varied"]]
     number = ' class="number"'
     columns = "".join(
@@ -196,7 +196,7 @@ def _row(packed: Packed, at: int, folds: int) -> str:
 # Small plots
 
 
-def _small_plots(plain: Plain, packed: Packed) -> str:
+def _small_plots(plain: PlainData, packed: Packed) -> str:
     figures = "".join(
         f"<figure><figcaption>{name_html(name)}</figcaption>{_plot(plain, packed, at)}</figure>\n"
         for at, name in enumerate(plain["varied"])
@@ -214,7 +214,7 @@ def _small_plots(plain: Plain, packed: Packed) -> str:
     return f'<p class="quiet">{note} {key}</p>\n<div class="ww-plots">\n{figures}</div>'
 
 
-def _plot(plain: Plain, packed: Packed, at: int) -> str:
+def _plot(plain: PlainData, packed: Packed, at: int) -> str:
     axis = packed.axes[at]
     points = [
         (_across(x), _upwards(y), whole)

@@ -10,7 +10,7 @@ from typing import Any
 
 from watchword._display import excerpt, finite, visible
 from watchword.model.parameters import DEFAULTS
-from watchword.show.blocks import Plain
+from watchword.show.blocks import PlainData
 from watchword.show.evaluation_text import measure_name
 from watchword.show.numbers import pack_wholes
 from watchword.show.search_axes import Axis, is_number, measure_axis, parameter_axis, told_by
@@ -38,7 +38,7 @@ class Packed:
     data: dict[str, Any]
 
 
-def pack_search(plain: Plain) -> Packed:
+def pack_search(plain: PlainData) -> Packed:
     """Return the data that the page of a search shows.
 
     >>> plain = {"measure": "accuracy", "better": "more", "texts": 4, "folds": 2, "several": False,
@@ -52,7 +52,7 @@ def pack_search(plain: Plain) -> Packed:
     value = [_rounded(one["value"]) for one in settings]
     by_fold = [[_rounded(each) for each in one["by_fold"]] for one in settings]
     complete = [len(one) >= plain["folds"] for one in by_fold]
-    columns = [_Column(name, plain) for name in plain["varied"]]
+    columns = [_ParameterColumn(name, plain) for name in plain["varied"]]
     axes = [parameter_axis(column.values, column.shown) for column in columns]
     heights = measure_axis(value, less=plain["better"] == "less", digits=DIGITS)
     per_label, confusion = _counts(plain)
@@ -92,10 +92,10 @@ def _most_telling(axes: Sequence[Axis], heights: Axis) -> list[int]:
     return [across, *(at for at in order if at != across)][:2]
 
 
-class _Column:
+class _ParameterColumn:
     """The values of a parameter over all settings."""
 
-    def __init__(self, name: str, plain: Plain) -> None:
+    def __init__(self, name: str, plain: PlainData) -> None:
         fallback = plain["base"].get(name)
         self.values = [one["parameters"].get(name, fallback) for one in plain["settings"]]
         self.shown = [visible(shown_value(one)) for one in self.values]
@@ -133,7 +133,7 @@ def shown_value(value: Any) -> str:
 # Code that makes a model with these settings
 
 
-def python_line(parameters: Plain, base: Plain) -> str:
+def python_line(parameters: PlainData, base: PlainData) -> str:
     """Return the Python expression that makes the model, without defaults.
 
     >>> python_line({"smoothness": 0.2}, {"max_ngram": 3, "reading": "words_sum"})
@@ -153,11 +153,11 @@ def python_line(parameters: Plain, base: Plain) -> str:
     return f"TauSS3({', '.join(one for one in (*given, rest) if one)}){after}"
 
 
-def _as_arguments(base: Plain) -> str:
+def _as_arguments(base: PlainData) -> str:
     return ", ".join(_as_argument(name, one) for name, one in _unusual(base))
 
 
-def _unusual(base: Plain) -> Iterable[tuple[str, Any]]:
+def _unusual(base: PlainData) -> Iterable[tuple[str, Any]]:
     for name, value in base.items():
         usual = DEFAULTS.get(name)
         everywhere = isinstance(value, Mapping) and set(value.values()) == {usual}
@@ -194,7 +194,7 @@ def _deviation(values: Sequence[float | None]) -> float | None:
     return round(stdev(known), DIGITS + 1) if len(known) > 1 else None
 
 
-def _counts(plain: Plain) -> tuple[list[str], list[str] | None]:
+def _counts(plain: PlainData) -> tuple[list[str], list[str] | None]:
     """Return the counts per label and the confusion of the best settings, as many as fit."""
     size = len(plain["labels"])
     per_label: list[str] = []

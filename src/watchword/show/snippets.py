@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from watchword.show.blocks import Plain
+from watchword.show.blocks import PlainData
 from watchword.show.chart import chart_svg
 from watchword.show.markup import escaped, name_html, table_html
 
@@ -29,7 +29,7 @@ def result_html(
     *,
     caption: str = "",
     warnings: Sequence[str] = (),
-    chart: Plain | None = None,
+    chart: PlainData | None = None,
 ) -> str:
     """Return a result: a table, whose first row is the head, warnings, and a chart."""
     shown = ""
@@ -57,6 +57,6 @@ def model_html(head: str, rows: Sequence[tuple[Any, int, int]], pictures: Sequen
     return _snippet(f"<p>{escaped(head)}</p>{table}{more}{figures}", None)
 
 
-def _snippet(body: str, chart: Plain | None) -> str:
+def _snippet(body: str, chart: PlainData | None) -> str:
     picture = "" if chart is None else chart_svg(chart, alone=False)
     return f'<div class="ww-snippet"><style>{_STYLE}</style>{body}{picture}</div>'

@@ -7,7 +7,7 @@ from typing import Any
 
 from watchword._display import excerpt, many
 from watchword.reasons.story_data import decision_text
-from watchword.show.blocks import Plain, as_value, shown_columns
+from watchword.show.blocks import PlainData, as_value, shown_columns
 from watchword.show.change import changes_html, post_link
 from watchword.show.html import explanation_html
 from watchword.show.markup import details_html, document, escaped, name_html, table_html
@@ -32,7 +32,7 @@ STORY_STYLE = """
 """
 
 
-def story_html(plain: Plain) -> str:
+def story_html(plain: PlainData) -> str:
     """Return the decision, timeline, what tipped and would have changed it, and the key posts."""
     positive = plain["positive"]
     parts = [*_reasons(plain, "h3", "h4", ()), "<h4>Posts</h4>", _left_out(plain)]
@@ -43,7 +43,7 @@ def story_html(plain: Plain) -> str:
     return f'<div class="ww-story"><style>{_SNIPPET_STYLE}</style>{inside}</div>'
 
 
-def story_page(plain: Plain) -> str:
+def story_page(plain: PlainData) -> str:
     """Return the same as a page, in which label and level can be chosen.
 
     >>> import watchword as ww
@@ -66,11 +66,11 @@ def story_page(plain: Plain) -> str:
     return document(_title(plain), body, STORY_STYLE + painter.css())
 
 
-def _title(plain: Plain) -> str:
+def _title(plain: PlainData) -> str:
     return f"The story of {'a subject' if plain['subject'] is None else excerpt(plain['subject'])}"
 
 
-def _reasons(plain: Plain, top: str, heading: str, shown: Sequence[int]) -> Iterator[str]:
+def _reasons(plain: PlainData, top: str, heading: str, shown: Sequence[int]) -> Iterator[str]:
     """Yield everything but the posts; `shown` are the numbers of the posts to link to."""
     yield f"<{top}>{escaped(_title(plain))}</{top}>"
     yield decision_html(plain)
@@ -91,14 +91,14 @@ _SNIPPET_STYLE = """
 """
 
 
-def _scores(plain: Plain) -> list[float]:
+def _scores(plain: PlainData) -> list[float]:
     """Return the accumulated confidences at the decision."""
     until = plain["tipped"]["posts"]
     scores: list[float] = plain["sums"][until - 1] if until else [0.0] * len(plain["labels"])
     return scores
 
 
-def decision_html(plain: Plain, *, rule: bool = True) -> str:
+def decision_html(plain: PlainData, *, rule: bool = True) -> str:
     """Return the decision and its delay, the true label where known, and the rule."""
     delay, posts = plain["decision"]["delay"], plain["decision"]["posts"]
     text = decision_text(
@@ -108,7 +108,7 @@ def decision_html(plain: Plain, *, rule: bool = True) -> str:
     return f'<p class="ww-alert">{text}</p>{by_rule}'
 
 
-def timeline_figure(plain: Plain, *, table: bool = True, points: int = 400) -> str:
+def timeline_figure(plain: PlainData, *, table: bool = True, points: int = 400) -> str:
     """Return the timeline, its description in words, and a table of its numbers."""
     picture = timeline_svg(plain, alone=False, points=points)
     caption = escaped(timeline_description(plain))
@@ -119,7 +119,7 @@ def timeline_figure(plain: Plain, *, table: bool = True, points: int = 400) -> s
     )
 
 
-def _numbers(plain: Plain) -> str:
+def _numbers(plain: PlainData) -> str:
     labels, positive = plain["labels"], plain["labels"].index(plain["positive"])
     columns = shown_columns(_scores(plain), positive, _MOST_COLUMNS)
     with_times = any(plain["times"])
@@ -141,7 +141,7 @@ def _numbers(plain: Plain) -> str:
 # What tipped the decision
 
 
-def tipped_html(plain: Plain, shown: Sequence[int] = ()) -> str:
+def tipped_html(plain: PlainData, shown: Sequence[int] = ()) -> str:
     """Return tables of the strongest evidence for and against the positive label."""
     tipped, positive = plain["tipped"], plain["positive"]
     rival = tipped["rival"]
@@ -159,7 +159,7 @@ def tipped_html(plain: Plain, shown: Sequence[int] = ()) -> str:
     columns = [plain["labels"].index(one) for one in (positive, rival) if one is not None]
     names = [name_html(plain["labels"][at]) for at in columns]
 
-    def parts(one: Plain) -> list[float]:
+    def parts(one: PlainData) -> list[float]:
         return [one["contribution"][at] for at in columns]
 
     def table(caption: str, heads: list[str], rows: list[list[Any]]) -> str:
@@ -178,7 +178,7 @@ def tipped_html(plain: Plain, shown: Sequence[int] = ()) -> str:
     return intro + "".join(map(_weighed_table, plain["weighed"])) + sides
 
 
-def _weighed_table(weighed: Plain) -> str:
+def _weighed_table(weighed: PlainData) -> str:
     """Return the features that the policy weighed, with their sum and the threshold."""
     heads = ["feature", "value", "weight", "weight · value"]
     rows = (
@@ -197,13 +197,15 @@ def _signed(number: float) -> str:
 # Posts
 
 
-def _left_out(plain: Plain) -> str:
+def _left_out(plain: PlainData) -> str:
     posts, rest = len(plain["sums"]), len(plain["sums"]) - len(plain["shown"])
     note = f"The posts with the largest contributions; {rest:,} of {posts:,} posts are not shown."
     return f'<p class="quiet">{note}</p>' if rest else ""
 
 
-def shown_posts(plain: Plain, painter: Painter, *, prefix: str = "", heading: str = "h3") -> str:
+def shown_posts(
+    plain: PlainData, painter: Painter, *, prefix: str = "", heading: str = "h3"
+) -> str:
     """Return the posts with texts, painted; `prefix` makes their anchors unique in a page."""
     return "\n".join(
         f'<article class="ww-post" id="{prefix}post-{one["post"]}">'
@@ -213,7 +215,7 @@ def shown_posts(plain: Plain, painter: Painter, *, prefix: str = "", heading: st
     )
 
 
-def _post_title(plain: Plain, one: Plain) -> str:
+def _post_title(plain: PlainData, one: PlainData) -> str:
     more = [] if one["time"] is None else [f"<time>{escaped(one['time'])}</time>"]
     gains = plain["confidence"][one["post"] - 1]
     column = plain["labels"].index(plain["positive"])
@@ -222,7 +224,7 @@ def _post_title(plain: Plain, one: Plain) -> str:
     return f"Post {one['post']:,}{alert} <small>{' · '.join(more)}</small>"
 
 
-def _cut(one: Plain) -> str:
+def _cut(one: PlainData) -> str:
     rest = many(one["left_out"], "more character")
     note = f'<p class="quiet">Only the beginning is read and shown; {rest} left out.</p>'
     return note if one["left_out"] else ""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from watchword.show import svg
-from watchword.show.blocks import Plain, as_value, shown_columns
+from watchword.show.blocks import PlainData, as_value, shown_columns
 from watchword.show.palette import label_colour, label_dash
 from watchword.show.plots import new_axes, plot_name
 
@@ -34,7 +34,7 @@ _MARKERS = (  # for matplotlib, and as the path of an SVG
 _WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM = 760, 320, 52, 48, 44
 
 
-def timeline_svg(plain: Plain, *, points: int = 400, alone: bool = True) -> svg.Markup:
+def timeline_svg(plain: PlainData, *, points: int = 400, alone: bool = True) -> svg.Markup:
     """Draw the accumulated confidences over the posts, and the alert.
 
     At most about `points` points are drawn per line. Inside a page the picture has the page's
@@ -48,7 +48,7 @@ def timeline_svg(plain: Plain, *, points: int = 400, alone: bool = True) -> svg.
     1
     """
     columns = _columns(plain)
-    frame = _Frame(plain, columns, points)
+    frame = _TimelineFrame(plain, columns, points)
     lines = (_line(plain, frame, column, rank) for rank, column in enumerate(columns))
     drawn = [*_axes(frame), *_alert(plain, frame), *lines, *_names(plain, frame, columns)]
     of = "" if plain["subject"] is None else f" of {plain['subject']}"
@@ -62,7 +62,7 @@ def timeline_svg(plain: Plain, *, points: int = 400, alone: bool = True) -> svg.
     )
 
 
-def timeline_description(plain: Plain) -> str:
+def timeline_description(plain: PlainData) -> str:
     """Return what the picture shows, in words, for screen readers."""
     posts = len(plain["sums"])
     if not posts:
@@ -75,12 +75,12 @@ def timeline_description(plain: Plain) -> str:
     return f"{told} {left_out} labels of lower value are not drawn." if left_out else told
 
 
-def _sums(plain: Plain, post: int, columns: Sequence[int]) -> str:
+def _sums(plain: PlainData, post: int, columns: Sequence[int]) -> str:
     row = plain["sums"][post - 1]
     return ", ".join(f"{plain['labels'][at]} {as_value(row[at])}" for at in columns)
 
 
-def _columns(plain: Plain) -> list[int]:
+def _columns(plain: PlainData) -> list[int]:
     """Return the labels to draw: the positive one, and the best others at the alert or the end."""
     labels = plain["labels"]
     positive = labels.index(plain["positive"])
@@ -89,10 +89,10 @@ def _columns(plain: Plain) -> list[int]:
     return shown_columns(row, positive, MOST_LINES)
 
 
-class _Frame:
+class _TimelineFrame:
     """The coordinates of posts and values in the picture."""
 
-    def __init__(self, plain: Plain, columns: Sequence[int], points: int) -> None:
+    def __init__(self, plain: PlainData, columns: Sequence[int], points: int) -> None:
         self.count = len(plain["sums"])
         self.highest = max((row[at] for row in plain["sums"] for at in columns), default=0.0) or 1.0
         names = [svg.text_width(str(plain["labels"][at]), 12) for at in columns]
@@ -114,7 +114,7 @@ class _Frame:
         return self.bottom - value / self.highest * (self.bottom - self.top)
 
 
-def _axes(frame: _Frame) -> Iterator[svg.Markup]:
+def _axes(frame: _TimelineFrame) -> Iterator[svg.Markup]:
     for value in svg.ticks(0, frame.highest, 5):
         y = frame.y(value)
         yield svg.line(frame.left, y, frame.right, y, stroke_opacity=0.18)
@@ -130,7 +130,7 @@ def _axes(frame: _Frame) -> Iterator[svg.Markup]:
     yield svg.text(8, 14, "accumulated confidence", size=12)
 
 
-def _alert(plain: Plain, frame: _Frame) -> Iterator[svg.Markup]:
+def _alert(plain: PlainData, frame: _TimelineFrame) -> Iterator[svg.Markup]:
     delay = plain["decision"]["delay"]
     if not delay:
         return
@@ -143,7 +143,7 @@ def _alert(plain: Plain, frame: _Frame) -> Iterator[svg.Markup]:
     yield svg.element("path", d=f"M{svg.number(x - 5)} {svg.number(frame.top - 7)}h10l-5 7z")
 
 
-def _line(plain: Plain, frame: _Frame, column: int, rank: int) -> svg.Markup:
+def _line(plain: PlainData, frame: _TimelineFrame, column: int, rank: int) -> svg.Markup:
     sums, colour = plain["sums"], _colour(plain, column)
     points = [(frame.x(post), frame.y(sums[post - 1][column])) for post in frame.points]
     every = max(1, -(-len(points) // _MARKS))
@@ -166,7 +166,7 @@ def _line(plain: Plain, frame: _Frame, column: int, rank: int) -> svg.Markup:
     return svg.group(svg.tooltip(str(plain["labels"][column])), path, shapes)
 
 
-def _colour(plain: Plain, column: int) -> str:
+def _colour(plain: PlainData, column: int) -> str:
     return label_colour(column, plain["labels"].index(plain["positive"]))
 
 
@@ -175,7 +175,7 @@ def _mark(rank: int, x: float, y: float) -> str:
     return f"M{svg.number(x)} {svg.number(y)}{_MARKERS[rank % len(_MARKERS)][1]}"
 
 
-def _names(plain: Plain, frame: _Frame, columns: Sequence[int]) -> Iterator[svg.Markup]:
+def _names(plain: PlainData, frame: _TimelineFrame, columns: Sequence[int]) -> Iterator[svg.Markup]:
     """Draw each line's label at its end, moved apart where labels would overlap."""
     if not plain["sums"]:
         return
@@ -197,7 +197,7 @@ def _names(plain: Plain, frame: _Frame, columns: Sequence[int]) -> Iterator[svg.
         yield svg.text(frame.right + 21, y + 4, name, size=12, font_weight=bold)
 
 
-def plot_timeline(plain: Plain, ax: Axes | None = None) -> Axes:
+def plot_timeline(plain: PlainData, ax: Axes | None = None) -> Axes:
     """Draw the timeline with matplotlib (`watchword[plot]`) on `ax` [default: new axes]."""
     ax = new_axes(8, 3.5) if ax is None else ax
     sums = np.array(plain["sums"], np.float64).reshape(-1, len(plain["labels"]))

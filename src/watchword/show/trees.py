@@ -8,7 +8,7 @@ from functools import cached_property
 
 from watchword.show import svg
 
-Place = tuple[str, ...]
+NodePath = tuple[str, ...]
 
 _BOX, _LEVEL, _GAP, _PAD, _ROOT = 34.0, 66.0, 10.0, 9.0, 5.0
 _SIZE, _SMALL, _NAME = 12.0, 10.5, 16.0
@@ -35,19 +35,19 @@ class Tree:
     """
 
     def __init__(
-        self, nodes: Mapping[Place, Node], *, cursors: Mapping[str, Place] | None = None
+        self, nodes: Mapping[NodePath, Node], *, cursors: Mapping[str, NodePath] | None = None
     ) -> None:
         self._nodes = nodes
         self._cursors = dict(cursors or {})
 
     @cached_property
-    def _children(self) -> dict[Place, list[Place]]:
-        children: dict[Place, list[Place]] = {(): []}
+    def _children(self) -> dict[NodePath, list[NodePath]]:
+        children: dict[NodePath, list[NodePath]] = {(): []}
         for place in sorted(self._nodes):
             children.setdefault(place[:-1], []).append(place)
         return children
 
-    def _box(self, place: Place) -> float:
+    def _box(self, place: NodePath) -> float:
         if not place:
             return 4 * _ROOT
         node = self._nodes[place]
@@ -55,13 +55,13 @@ class Tree:
         bold = 1.1 if node.is_filled else 1.0
         return bold * max(texts) + 2 * _PAD + _NAME * len(self._names_at(place))
 
-    def _names_at(self, place: Place) -> list[str]:
+    def _names_at(self, place: NodePath) -> list[str]:
         return [name for name, own in self._cursors.items() if own == place]
 
-    def _width(self, place: Place) -> float:
+    def _width(self, place: NodePath) -> float:
         return max(self._box(place), self._below(self._children.get(place, [])))
 
-    def _below(self, children: Sequence[Place]) -> float:
+    def _below(self, children: Sequence[NodePath]) -> float:
         return sum(map(self._width, children)) + _GAP * (len(children) - 1)
 
     @property
@@ -80,7 +80,7 @@ class Tree:
         self._draw((), x, y, drawn)
         return drawn
 
-    def _draw(self, place: Place, x: float, y: float, drawn: list[svg.Markup]) -> float:
+    def _draw(self, place: NodePath, x: float, y: float, drawn: list[svg.Markup]) -> float:
         """Draw a subtree from x on, and return the x of its middle."""
         children = self._children.get(place, [])
         at = x + max(0.0, (self._width(place) - self._below(children)) / 2)
@@ -95,10 +95,10 @@ class Tree:
         drawn += self._shapes(place, own, y)
         return own
 
-    def _bottom(self, place: Place, y: float) -> float:
+    def _bottom(self, place: NodePath, y: float) -> float:
         return y + 2 * _ROOT + _LEVEL * len(place)
 
-    def _shapes(self, place: Place, middle: float, y: float) -> list[svg.Markup]:
+    def _shapes(self, place: NodePath, middle: float, y: float) -> list[svg.Markup]:
         bottom, names = self._bottom(place, y), self._names_at(place)
         if not place:
             root = svg.element("circle", cx=middle, cy=y + _ROOT, r=_ROOT)

@@ -37,7 +37,7 @@ def as_documents(
     texts = as_text_list(raw)
     targets: Array = column_or_1d(np.asarray(y), warn=True)
     check_consistent_length(texts, targets)
-    refuse_missing("y", targets.tolist())
+    refuse_missing_entries("y", targets.tolist())
     return texts, targets
 
 
@@ -58,14 +58,14 @@ def as_text_list(raw: Iterable[str]) -> list[str]:
     listed: list[Any] = raw.tolist() if isinstance(raw, np.ndarray) else list(raw)
     if not listed:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-    refuse_missing("X", listed)
+    refuse_missing_entries("X", listed)
     for index, text in enumerate(listed):
         if not isinstance(text, str):
             raise TypeError(f"X[{index}] must be str, got {type(text).__name__}")
     return listed
 
 
-def refuse_missing(name: str, entries: Sequence[object]) -> None:
+def refuse_missing_entries(name: str, entries: Sequence[object]) -> None:
     """Raise an error that names the first missing entry, if there is one."""
     for index, entry in enumerate(entries):
         # pandas' markers by name: pandas is not imported here

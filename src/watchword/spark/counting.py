@@ -35,11 +35,11 @@ FIRST_WORD = b"\x01"  # the smallest key of an n-gram
 _BATCH_ROWS = 1 << 16
 _SLICE_BYTES = 1 << 22
 
-Rows = dict[str, Any]
+CountRows = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counting:
+class CountingSettings:
     """The settings of counting: text processing and memory limits.
 
     Batches have the columns `text` and `label`; the fields hold the user's names for them.
@@ -64,7 +64,7 @@ class Counting:
         )
 
 
-def count_batches(batches: Iterator[Any], how: Counting) -> Iterator[Any]:
+def count_batches(batches: Iterator[Any], how: CountingSettings) -> Iterator[Any]:
     """Yield the n-grams of all texts as rows of counts; an n-gram may occur in several rows."""
     own: dict[str, Any] = {
         name: getattr(how, name) for name in ("max_ngram", "counting", "paragraphs", "tokenization")
@@ -80,7 +80,7 @@ def count_batches(batches: Iterator[Any], how: Counting) -> Iterator[Any]:
 
 
 def count_level(
-    batches: Iterator[Any], how: Counting, *, length: int, kept: str | os.PathLike[str]
+    batches: Iterator[Any], how: CountingSettings, *, length: int, kept: str | os.PathLike[str]
 ) -> Iterator[Any]:
     """Yield the n-grams of exactly this length that can still be frequent, as rows of counts.
 
@@ -137,7 +137,9 @@ def label_type(kind: Any) -> Any:
     raise DataFormatError(f"labels must be strings or whole numbers, but are {kind}")
 
 
-def _slices(batches: Iterator[Any], how: Counting) -> Iterator[tuple[TermBatch, list[Label], Any]]:
+def _slices(
+    batches: Iterator[Any], how: CountingSettings
+) -> Iterator[tuple[TermBatch, list[Label], Any]]:
     """Yield terms and labels in slices of bounded size, with the Arrow type of the labels."""
     source = how.source
     for batch in batches:
@@ -176,7 +178,7 @@ def _totals(engine: Engine, kind: Any, sign: int) -> Any:
 
 
 def _batches(
-    take: Callable[[int], Rows], labels: list[Label], kind: Any, sign: int
+    take: Callable[[int], CountRows], labels: list[Label], kind: Any, sign: int
 ) -> Iterator[Any]:
     """Yield batches from the core until it has no more."""
     import pyarrow as pa

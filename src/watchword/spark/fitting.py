@@ -18,7 +18,7 @@ from watchword._checks import as_whole
 from watchword.errors import DataFormatError, UnlearnError
 from watchword.model.engine import engine_of
 from watchword.model.tau_ss3 import TauSS3
-from watchword.spark.counting import Counting, count_batches, rows_of, rows_schema
+from watchword.spark.counting import CountingSettings, count_batches, rows_of, rows_schema
 from watchword.spark.levels import write_levels
 from watchword.spark.needs import (
     check_shippable,
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-class _Job(NamedTuple):
+class _CountingJob(NamedTuple):
     """A counting job: the rows to count, and the parameters of the resulting model."""
 
     frame: DataFrame
     model: TauSS3  # empty
-    counting: Counting
+    counting: CountingSettings
     base: DataFrame | None  # rows of the model to add to
     floor: int | None
 
@@ -55,7 +55,7 @@ def fit(
     prune: int | None = None,
     add_to: TauSS3 | str | os.PathLike[str] | None = None,
     levelwise: bool = False,
-    most_ngrams: int = Counting.most_ngrams,
+    most_ngrams: int = CountingSettings.most_ngrams,
     **parameters: Any,
 ) -> TauSS3:
     """Return a model trained on all texts of a frame, as `TauSS3.learn_many` does.
@@ -98,7 +98,7 @@ def fit_file(
     prune: int | None = None,
     add_to: TauSS3 | str | os.PathLike[str] | None = None,
     levelwise: bool = False,
-    most_ngrams: int = Counting.most_ngrams,
+    most_ngrams: int = CountingSettings.most_ngrams,
     **parameters: Any,
 ) -> None:
     """Write the model of `fit` to a file on the driver, atomically.
@@ -115,7 +115,7 @@ def unlearn(
     *,
     text: str = "text",
     label: str = "label",
-    most_ngrams: int = Counting.most_ngrams,
+    most_ngrams: int = CountingSettings.most_ngrams,
 ) -> TauSS3:
     """Return the model without the texts of a frame, as if it had never learnt them.
 
@@ -135,7 +135,7 @@ def _job(
     parameters: dict[str, Any],
     *,
     sign: int = 1,
-) -> _Job:
+) -> _CountingJob:
     require()
     require_text(frame, "text", text)
     if frame.isStreaming:
@@ -153,16 +153,16 @@ def _job(
         )
     for role in ("word_hook", "tokenizer"):
         check_shippable(role, own[role])
-    counting = Counting(
+    counting = CountingSettings(
         text=text,
         label=label,
-        **{one.name: own[one.name] for one in fields(Counting) if one.name in own},
+        **{one.name: own[one.name] for one in fields(CountingSettings) if one.name in own},
         most_ngrams=as_whole("most_ngrams", most_ngrams, 1),
         sign=sign,
     )
     chosen = frame.select(column(frame, text).alias("text"), _label_column(frame, label))
     check_workers(frame.sparkSession)
-    return _Job(chosen, model, counting, base, floor)
+    return _CountingJob(chosen, model, counting, base, floor)
 
 
 def _begun(
@@ -212,7 +212,7 @@ def _label_column(frame: DataFrame, label: str) -> Any:
     )
 
 
-def _write(path: Path, job: _Job, *, levelwise: bool) -> None:
+def _write(path: Path, job: _CountingJob, *, levelwise: bool) -> None:
     with clear_errors():
         if levelwise:
             if job.floor is None or job.base is not None:
@@ -234,7 +234,7 @@ def _write(path: Path, job: _Job, *, levelwise: bool) -> None:
             ) from error
 
 
-def _counted(job: _Job) -> DataFrame:
+def _counted(job: _CountingJob) -> DataFrame:
     """Return the summed rows; with pruning, without those that are dropped."""
     how, label = job.counting, job.frame.schema["label"].dataType
     schema = rows_schema(label.simpleString())
@@ -265,7 +265,7 @@ def _without_negatives(batches: Iterator[Any]) -> Iterator[Any]:
         yield batch
 
 
-def _model_of(job: _Job, *, levelwise: bool = False) -> TauSS3:
+def _model_of(job: _CountingJob, *, levelwise: bool = False) -> TauSS3:
     """Return the model of a job, by way of a temporary file."""
     own = job.model.parameters
     functions = {name: own[name] for name in ("word_hook", "tokenizer", "summary")}

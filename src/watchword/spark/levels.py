@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from watchword._checks import Label
 from watchword.errors import DataFormatError
 from watchword.model.tau_ss3 import TauSS3
-from watchword.spark.counting import DOCUMENTS, Counting, count_level, rows_schema
+from watchword.spark.counting import DOCUMENTS, CountingSettings, count_level, rows_schema
 from watchword.spark.scoring import rows_batch
 from watchword.spark.sorting import Aside, add_up, fold, sorted_rows
 from watchword.spark.writing import write_sorted
@@ -31,7 +31,7 @@ _SMALL = 1 << 16  # bytes of a shipped file
 
 
 def write_levels(
-    path: Path, frame: DataFrame, model: TauSS3, counting: Counting, floor: int
+    path: Path, frame: DataFrame, model: TauSS3, counting: CountingSettings, floor: int
 ) -> None:
     """Write the model of a frame with the n-grams above the floor."""
     shortest, ngrams, counts = model.parameters["prune_shortest"], 0, 0
@@ -56,7 +56,9 @@ def write_levels(
         )
 
 
-def _level(frame: DataFrame, counting: Counting, length: int, kept: str | None) -> DataFrame:
+def _level(
+    frame: DataFrame, counting: CountingSettings, length: int, kept: str | None
+) -> DataFrame:
     """Return all n-grams of a length that can still be above the floor."""
 
     def count(batches: Iterator[Any]) -> Iterator[Any]:

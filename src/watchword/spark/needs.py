@@ -160,7 +160,7 @@ def clear_errors() -> Iterator[None]:
     except WatchwordError:
         raise
     except Exception as error:
-        clear = explained(str(error)) if type(error).__module__.startswith(_FOREIGN) else None
+        clear = known_failure(str(error)) if type(error).__module__.startswith(_FOREIGN) else None
         if clear is None:
             raise
         raise clear from error
@@ -211,7 +211,7 @@ _MEANINGS = (
 )
 
 
-def explained(message: str) -> WatchwordError | None:
+def known_failure(message: str) -> WatchwordError | None:
     """Return an error that explains a failure of Spark, or None if the failure is unknown."""
     own = _own_error(message)
     if own is not None:

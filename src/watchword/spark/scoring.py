@@ -174,7 +174,7 @@ def terms_of(column: Any, source: TextSource, *, learning: bool = False) -> Term
     import pyarrow as pa
 
     if not source.is_plain or column.type != pa.string():
-        return source.read(texts_of(column), learning=learning)
+        return source.read(column_texts(column), learning=learning)
     data, offsets = buffers_of(column)
     try:
         return source.read_utf8(data, offsets, learning=learning)
@@ -185,7 +185,7 @@ def terms_of(column: Any, source: TextSource, *, learning: bool = False) -> Term
 def confidence_of(column: Any, engine: Engine) -> ConfidenceTable:
     """Return the confidence vectors of a column of texts, as `TauSS3.confidence_table` does."""
     if engine.parameters.has_own_operators:
-        return engine.confidence(texts_of(column), 1)
+        return engine.confidence(column_texts(column), 1)
     engine.refuse_if_unreadable()
     labels, values = engine.native.confidence_terms(terms_of(column, engine.source))
     return ConfidenceTable(tuple(labels), values)
@@ -198,7 +198,7 @@ def labels_of(column: Any) -> list[Label]:
     return [names[code] for code in coded.indices.to_numpy().tolist()]
 
 
-def texts_of(column: Any) -> list[str]:
+def column_texts(column: Any) -> list[str]:
     """Return the texts of a column."""
     try:
         texts: list[str] = column.to_pylist()

@@ -247,7 +247,7 @@ class SubjectProcessor:
         """Do nothing: no resources are open."""
 
 
-Kept = tuple[bytes, bytes, int | None]
+StoredState = tuple[bytes, bytes, int | None]
 
 
 class _Desk:
@@ -267,7 +267,9 @@ class _Desk:
         ledger.resize(1)
         return ledger
 
-    def read(self, kept: Kept | None, rows: Iterable[Any]) -> tuple[list[tuple[Any, ...]], Kept]:
+    def read(
+        self, kept: StoredState | None, rows: Iterable[Any]
+    ) -> tuple[list[tuple[Any, ...]], StoredState]:
         """Return the decisions after each of these posts, and the new state of the subject."""
         reader, seen, last = (None, b"", None) if kept is None else kept
         ledger = self._ledger_of(None if reader is None else bytes(reader))

@@ -54,7 +54,7 @@ def write_sorted(
         with (
             atomic_file(path) as file,
             scratch_folder(path) as folder,
-            closing(_Writing(folder, parameters)) as writing,
+            closing(_GrowingModel(folder, parameters)) as writing,
         ):
             writing.add_all(batches)
             manifest, arrays = writing.finish(pruned() if callable(pruned) else pruned)
@@ -63,7 +63,7 @@ def write_sorted(
         raise RowsError(f"invalid rows of counts: {error}") from None
 
 
-class _Column:
+class _GrowingArray:
     """An array that grows in a file."""
 
     def __init__(self, path: Path, dtype: str) -> None:
@@ -106,14 +106,14 @@ def _mapped(path: Path, dtype: np.dtype[Any], size: int) -> npt.NDArray[Any]:
     return np.memmap(path, dtype, "r", shape=(size,)) if size else np.empty(0, dtype)
 
 
-class _Writing:
+class _GrowingModel:
     """The growing arrays of one model."""
 
     def __init__(self, folder: Path, parameters: TauSS3) -> None:
         self._folder = folder
         self._engine = engine_of(parameters)
         self._max_ngram = self._engine.parameters.max_ngram
-        self._columns: dict[str, _Column] = {}
+        self._columns: dict[str, _GrowingArray] = {}
         self._totals: dict[bytes, dict[Label, int]] = {DOCUMENTS: {}, WORDS: {}}
         self._label_type: Any = None  # of Arrow
         self._labels: Any = None  # and all labels in it
@@ -185,10 +185,10 @@ class _Writing:
             if values.size:
                 self._column(length - 1 if name == "children" else length, name).append(values)
 
-    def _column(self, length: int, name: str) -> _Column:
+    def _column(self, length: int, name: str) -> _GrowingArray:
         label = f"{name}{length}"
         if label not in self._columns:
-            column = _Column(self._folder / label, _WIDE.get(name, "<u8"))
+            column = _GrowingArray(self._folder / label, _WIDE.get(name, "<u8"))
             self._columns[label] = column
             if name == "children":
                 column.append(np.zeros(1, np.uint64))

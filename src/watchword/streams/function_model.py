@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from watchword._checks import Label, as_label
 from watchword.model.engine import engine_of
-from watchword.model.functions import name_of
+from watchword.model.functions import function_name
 from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.combining import EMA_WEIGHT, Combination, CombineName
 from watchword.streams.policies import Policy
 from watchword.streams.readers import Reader, Watcher
-from watchword.streams.sources import FunctionSource, ScoreFunction, Source, load_function
+from watchword.streams.sources import FunctionSource, ScoreFunction, ScoreSource, load_function
 
 
 class FunctionModel:
@@ -66,7 +66,7 @@ class FunctionModel:
         self._source = FunctionSource(
             function,
             (label, as_label(other)),
-            name_of(function) if name is None else name,
+            function_name(function) if name is None else name,
             str(getattr(function, "version", "") if version is None else version),
             Combination(combine, ema_weight),
         )
@@ -125,6 +125,6 @@ class FunctionModel:
         return f"<FunctionModel {self._source.name} for {self.labels[0]!r}, combined by {rule.how}>"
 
 
-def source_of(model: TauSS3 | FunctionModel) -> Source:
+def score_source(model: TauSS3 | FunctionModel) -> ScoreSource:
     """Return the object that reads posts for a model; not for users of the package."""
     return model._source if isinstance(model, FunctionModel) else engine_of(model)

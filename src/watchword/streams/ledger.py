@@ -12,10 +12,10 @@ from watchword.model.engine import Engine
 from watchword.model.native import Score, SubjectTable
 from watchword.streams.policies import Policy, as_policy, check_needs
 from watchword.streams.policy import compiled, ranking_score
-from watchword.streams.sources import Source, combination_of, fingerprint_of
+from watchword.streams.sources import ScoreSource, combination_of, source_fingerprint
 from watchword.streams.states import State, policy_hash
 
-Record = tuple[int, int, dict[Label, float]]
+LedgerRow = tuple[int, int, dict[Label, float]]
 """The delay (0 without an alert), the number of posts and the sums per label of a subject."""
 
 Records = tuple[list[int], list[int], list[int], list[dict[Label, float]]]
@@ -25,7 +25,7 @@ Records = tuple[list[int], list[int], list[int], list[dict[Label, float]]]
 class Ledger:
     """A table with one row per subject, kept by the core. Rows are appended and never removed."""
 
-    def __init__(self, engine: Source, policy: Policy) -> None:
+    def __init__(self, engine: ScoreSource, policy: Policy) -> None:
         self.policy = as_policy("policy", policy)
         engine.known_label(policy.positive)
         combination = combination_of(engine)
@@ -60,7 +60,7 @@ class Ledger:
 
     # Reading
 
-    def read_text(self, row: int, text: str) -> Record:
+    def read_text(self, row: int, text: str) -> LedgerRow:
         """Read one post of a row."""
         engine = self._engine
         if isinstance(engine, Engine) and engine.is_native:
@@ -96,7 +96,7 @@ class Ledger:
             self._described = self.policy.to_dict(), policy_hash(self.policy)
         policy, hashed = self._described
         return State(
-            model=fingerprint_of(self._engine),
+            model=source_fingerprint(self._engine),
             policy=policy,
             policy_hash=hashed,
             labels=tuple(self._table.labels()),

@@ -114,7 +114,7 @@ class Leaps(BuiltInPolicy, rule=NativePolicy.leaps, factor=as_not_negative):
     needs = GAINS
 
 
-class _Scored(BuiltInPolicy):
+class _ComparesScore(BuiltInPolicy):
     """Base class of policies that compare a score."""
 
     score: ScoreName
@@ -131,7 +131,7 @@ class _Scored(BuiltInPolicy):
 
 
 @dataclass(frozen=True)
-class Reaches(_Scored, rule=NativePolicy.reaches, threshold=as_share, score=as_score):
+class Reaches(_ComparesScore, rule=NativePolicy.reaches, threshold=as_share, score=as_score):
     """Alert if the positive label's normalised score is at least `threshold`.
 
     The score is between 0 and 1 for short and long histories alike. `"share"` is
@@ -151,7 +151,9 @@ class Reaches(_Scored, rule=NativePolicy.reaches, threshold=as_share, score=as_s
 
 
 @dataclass(frozen=True)
-class Stays(_Scored, rule=NativePolicy.stays, threshold=as_share, last=_as_count, score=as_score):
+class Stays(
+    _ComparesScore, rule=NativePolicy.stays, threshold=as_share, last=_as_count, score=as_score
+):
     """Alert if the current score and the `last` scores before it are all at least `threshold`.
 
     A single post with an extreme score does not trigger an alert.
@@ -188,7 +190,7 @@ class Repeats(BuiltInPolicy, rule=NativePolicy.repeats, times=as_at_least_one):
 
 @dataclass(frozen=True)
 class ReachesFalling(
-    _Scored,
+    _ComparesScore,
     rule=NativePolicy.reaches_falling,
     start=as_share,
     end=as_share,

@@ -129,7 +129,7 @@ def as_at_least_one(name: str, value: object) -> int:
     return as_whole(name, value, 1)
 
 
-def settle(policy: Any, **checks: Check) -> None:
+def check_fields(policy: Any, **checks: Check) -> None:
     """Check and convert the fields of a frozen dataclass in its `__post_init__`."""
     if "positive" in vars(policy):
         object.__setattr__(policy, "positive", as_label(policy.positive))
@@ -155,7 +155,7 @@ class BuiltInPolicy(Policy):
             cls._rule = staticmethod(rule)
 
     def __post_init__(self) -> None:
-        settle(self, **self._checks)
+        check_fields(self, **self._checks)
 
     def compiled(self) -> NativePolicy:
         """Return the rule with the policy's parameters."""

@@ -19,7 +19,7 @@ from watchword.errors import StateError, UnknownSubjectError
 from watchword.streams import states
 from watchword.streams.ledger import Ledger, Records
 from watchword.streams.policies import Policy
-from watchword.streams.sources import Source
+from watchword.streams.sources import ScoreSource
 
 
 class Decision(NamedTuple):
@@ -63,7 +63,7 @@ class Reader:
 
     def __init__(
         self,
-        engine: Source,
+        engine: ScoreSource,
         policy: Policy,
         *,
         state: bytes | str | None = None,
@@ -127,7 +127,7 @@ class Watcher:
 
     def __init__(
         self,
-        engine: Source,
+        engine: ScoreSource,
         policy: Policy,
         *,
         state: bytes | memoryview | None = None,

@@ -96,17 +96,17 @@ class FunctionSource:
         """Do nothing: a function needs no learning."""
 
 
-Source = Engine | FunctionSource
+ScoreSource = Engine | FunctionSource
 
 
-def fingerprint_of(source: Source) -> str:
+def source_fingerprint(source: ScoreSource) -> str:
     """Return a hash of 32 hexadecimal digits that identifies a model."""
     if isinstance(source, FunctionSource):
         return source.fingerprint
     return codec.fingerprint_of(source)
 
 
-def combination_of(source: Source) -> Combination:
+def combination_of(source: ScoreSource) -> Combination:
     """Return how the posts of a subject combine."""
     return source.combination if isinstance(source, FunctionSource) else SUM
 

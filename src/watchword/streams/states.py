@@ -28,7 +28,7 @@ from watchword._arrays import FloatArray
 from watchword._checks import Label, as_label, as_whole
 from watchword.errors import StateError
 from watchword.streams.policies import Policy
-from watchword.streams.sources import Source, fingerprint_of
+from watchword.streams.sources import ScoreSource, source_fingerprint
 
 VERSION = 1
 _MAGIC = b"wws"
@@ -68,7 +68,7 @@ def _hash(description: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def check(state: State, engine: Source, policy: Policy, *, allow_changed_model: bool) -> None:
+def check(state: State, engine: ScoreSource, policy: Policy, *, allow_changed_model: bool) -> None:
     """Raise `StateError` unless this model and this policy can resume from the state."""
     if state.policy_hash != policy_hash(policy):
         described = json.dumps(state.policy, ensure_ascii=False, default=repr)
@@ -76,7 +76,7 @@ def check(state: State, engine: Source, policy: Policy, *, allow_changed_model: 
         raise StateError(f"the state was saved with another policy than {policy!r}{was}")
     if state.memory.shape[1] != policy.columns:
         raise StateError(f"the state is corrupt: its memory does not fit {policy!r}")
-    if state.model == fingerprint_of(engine):
+    if state.model == source_fingerprint(engine):
         lacking = [label for label in engine.labels if label not in state.labels]
         if lacking:
             raise StateError(f"the state is corrupt: the label {lacking[0]!r} is missing")

@@ -54,14 +54,14 @@ def make_app(content: Content, *, host: str = "127.0.0.1", token: str | None = N
     return Guard(app, host=host, token=token)
 
 
-class Answer(NamedTuple):
+class Reply(NamedTuple):
     """The status and body of a response."""
 
     status: int
     body: bytes
 
 
-def get(app: ASGIApp, path: str) -> Answer:
+def get(app: ASGIApp, path: str) -> Reply:
     """Request a path of an application as a local browser would, without a socket.
 
     >>> from watchword import TauSS3
@@ -75,7 +75,7 @@ def get(app: ASGIApp, path: str) -> Answer:
         return pool.submit(anyio.run, _get, app, path).result()
 
 
-async def _get(app: ASGIApp, path: str) -> Answer:
+async def _get(app: ASGIApp, path: str) -> Reply:
     parts = urlsplit(path)
     scope: dict[str, Any] = {
         "type": "http",
@@ -104,7 +104,7 @@ async def _get(app: ASGIApp, path: str) -> Answer:
 
     await app(scope, receive, send)
     body = b"".join(message.get("body", b"") for message in messages)
-    return Answer(messages[0]["status"], body)
+    return Reply(messages[0]["status"], body)
 
 
 async def _static(request: Request) -> Response:
@@ -204,7 +204,7 @@ class _Ask:
         self.content.progress.give_up()
 
 
-_Answer = Callable[[_Ask], Awaitable[Any]]
+_Handler = Callable[[_Ask], Awaitable[Any]]
 
 
 def _api(content: Content) -> list[Route]:
@@ -229,7 +229,7 @@ def _api(content: Content) -> list[Route]:
         run = ask.slowly if models.is_slow(shelf.text(at, number), settings) else quickly
         return run(shelf.post, at, number, settings)
 
-    answers: dict[str, _Answer] = {
+    answers: dict[str, _Handler] = {
         "about": lambda _: quickly(content.about),
         "progress": lambda _: quickly(content.progress.state),
         "explain": explain,
@@ -253,7 +253,7 @@ def _api(content: Content) -> list[Route]:
         ),
     }
 
-    def endpoint(answer: _Answer) -> Callable[[Request], Awaitable[Response]]:
+    def endpoint(answer: _Handler) -> Callable[[Request], Awaitable[Response]]:
         async def respond(request: Request) -> Response:
             try:
                 given = await _body(request) if request.method == "POST" else request.query_params

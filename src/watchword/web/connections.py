@@ -26,7 +26,7 @@ BODY_LIMIT = 1 << 22  # bytes: enough for a text of the largest size in any scri
 
 
 @dataclass(frozen=True)
-class Limits:
+class ConnectionLimits:
     """Limits on connections; the defaults suit a page for a few people.
 
     Parameters
@@ -40,7 +40,7 @@ class Limits:
     body_timeout
         seconds for a client to send the body of a request, and to receive a response.
 
-    >>> Limits(connections=8).header_timeout
+    >>> ConnectionLimits(connections=8).header_timeout
     10.0
     """
 
@@ -78,9 +78,9 @@ class Limits:
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    """uvicorn's protocol, with `Limits`."""
+    """uvicorn's protocol, with `ConnectionLimits`."""
 
-    def __init__(self, *arguments: Any, limits: Limits, **options: Any) -> None:
+    def __init__(self, *arguments: Any, limits: ConnectionLimits, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._limits = limits
         self._most = limits.affordable

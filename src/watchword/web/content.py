@@ -21,7 +21,7 @@ from watchword.web.models import (
     explained,
     found_at,
 )
-from watchword.web.progress import Progress
+from watchword.web.progress import SharedProgress
 from watchword.web.subjects import SubjectShelf
 
 _FOLLOWING = 20
@@ -44,7 +44,7 @@ class Content:
     ) -> None:
         engine_of(model).refuse_if_unreadable()
         self.models = Models(model)
-        self.progress = Progress()
+        self.progress = SharedProgress()
         self.name = name
         self._overviews = LatestUsed(2)
         self.documents = (

@@ -30,7 +30,7 @@ class Selection(NamedTuple):
     page: int = 0
 
 
-class _Judged(NamedTuple):
+class _DocumentResults(NamedTuple):
     """A model's values and predictions for all documents.
 
     Each pair of a true label and a predicted one has the index of its document (`owners`).
@@ -81,7 +81,7 @@ class DocumentShelf:
         judged = self._judged(settings)
         entry = partial(self._entry, judged)
         pairs = judged.rows, judged.decided
-        return listed(selection, *pairs, judged.right, entry, owners=judged.owners)
+        return listed_documents(selection, *pairs, judged.right, entry, owners=judged.owners)
 
     def one(self, at: int, settings: Settings) -> dict[str, Any]:
         """Return a document with its explanation."""
@@ -89,7 +89,7 @@ class DocumentShelf:
         judged = self._judged(settings)
         return self._entry(judged, at) | explained(self._models.under(settings), document.text)
 
-    def _entry(self, judged: _Judged, at: int) -> dict[str, Any]:
+    def _entry(self, judged: _DocumentResults, at: int) -> dict[str, Any]:
         document = self._documents[at]
         column = int(judged.columns[at])
         return {
@@ -103,7 +103,7 @@ class DocumentShelf:
             "value": float(judged.values[at, column]),
         }
 
-    def _judged(self, settings: Settings) -> _Judged:
+    def _judged(self, settings: Settings) -> _DocumentResults:
         return self._kept.get(settings, lambda: self._judge(settings))
 
     def _read(self, model: TauSS3, texts: list[str]) -> ConfidenceTable:
@@ -114,7 +114,7 @@ class DocumentShelf:
         values = np.concatenate([table.values for table in tables])
         return ConfidenceTable(tables[0].labels, values)
 
-    def _judge(self, settings: Settings) -> _Judged:
+    def _judge(self, settings: Settings) -> _DocumentResults:
         model = self._models.under(settings)
         texts = [document.text for document in self._documents]
         table = self._read(model, texts)
@@ -134,10 +134,10 @@ class DocumentShelf:
         right = [set(own) == set(found) for own, found in zip(self._truth, predicted, strict=True)]
         strongest = np.array([place[label] for label in decided], np.int64)
         outcome = np.array(right, np.bool_)
-        return _Judged(table.values, strongest, predicted, owners, rows, columns, outcome)
+        return _DocumentResults(table.values, strongest, predicted, owners, rows, columns, outcome)
 
 
-def listed(
+def listed_documents(
     selection: Selection,
     truth: IntArray,
     decided: IntArray,

@@ -20,7 +20,7 @@ from watchword import __version__
 from watchword._checks import Label, as_whole
 from watchword._files import atomic_file
 from watchword.errors import HookError, UnknownLabelError
-from watchword.model.functions import name_of
+from watchword.model.functions import function_name
 from watchword.show.markup import as_json, content_policy, escaped
 from watchword.show.palette import palette_css
 from watchword.web.packing import pack_model
@@ -120,7 +120,7 @@ def _refuse_functions(model: TauSS3) -> None:
     for role, function in functions.items():
         if function is not None:
             raise HookError(
-                f"cannot export a model with the {role} {name_of(function)}: "
+                f"cannot export a model with the {role} {function_name(function)}: "
                 "a browser cannot call a Python function"
             )
 

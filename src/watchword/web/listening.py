@@ -25,7 +25,7 @@ try:
     import uvicorn
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from watchword.web.connections import LimitedProtocol, Limits
+    from watchword.web.connections import ConnectionLimits, LimitedProtocol
 except ImportError as error:
     raise MissingExtraError.of("web", "a server needs Starlette and uvicorn") from error
 
@@ -129,7 +129,7 @@ def run_until_interrupted(
     listener: socket.socket,
     *,
     protocol: type[LimitedProtocol] = LimitedProtocol,
-    limits: Limits | None = None,
+    limits: ConnectionLimits | None = None,
     grace: float = _GRACE,
     on_stop: Callable[[], None] | None = None,
 ) -> None:
@@ -138,7 +138,7 @@ def run_until_interrupted(
     Then `on_stop` is called, and requests in progress have `grace` seconds to be answered.
     """
     try:
-        _Server(app, protocol, limits, grace, on_stop).run([listener])
+        _QuietServer(app, protocol, limits, grace, on_stop).run([listener])
     except KeyboardInterrupt:  # uvicorn has shut down and raises it again
         return
 
@@ -149,12 +149,12 @@ def running_in_thread(
     listener: socket.socket,
     *,
     protocol: type[LimitedProtocol] = LimitedProtocol,
-    limits: Limits | None = None,
+    limits: ConnectionLimits | None = None,
     grace: float = _GRACE,
     on_stop: Callable[[], None] | None = None,
 ) -> Iterator[None]:
     """Serve as long as the context lasts; see `run_until_interrupted`."""
-    server = _Server(app, protocol, limits, grace, on_stop)
+    server = _QuietServer(app, protocol, limits, grace, on_stop)
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()
     try:
@@ -164,7 +164,7 @@ def running_in_thread(
         thread.join()
 
 
-class _Server(uvicorn.Server):
+class _QuietServer(uvicorn.Server):
     """uvicorn's server, without tracebacks for problems that are not bugs."""
 
     _told = False
@@ -173,11 +173,11 @@ class _Server(uvicorn.Server):
         self,
         app: ASGIApp,
         protocol: type[LimitedProtocol],
-        limits: Limits | None,
+        limits: ConnectionLimits | None,
         grace: float,
         on_stop: Callable[[], None] | None,
     ) -> None:
-        limits = Limits() if limits is None else limits
+        limits = ConnectionLimits() if limits is None else limits
         http: Any = partial(protocol, limits=limits)
         config = uvicorn.Config(
             _cancellable(app),

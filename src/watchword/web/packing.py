@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 _LARGEST_EXACT = 2**53  # numbers in a browser are doubles
 _UNKNOWN = (" ",)  # words contain no spaces
 
-Ngram = tuple[str, ...]
-Level = dict[str, npt.NDArray[Any]]
+NgramWords = tuple[str, ...]
+LevelArrays = dict[str, npt.NDArray[Any]]
 
 
 def pack_model(model: TauSS3) -> dict[str, Any]:
@@ -36,10 +36,10 @@ def pack_model(model: TauSS3) -> dict[str, Any]:
     offsets, data = snapshot["word_offsets"].tolist(), snapshot["word_bytes"].tobytes()
     words = [data[begin:end].decode() for begin, end in pairwise(offsets)]
     # Only with norm_gv_xai does a value depend on more than counts: on the n-gram's words.
-    rows = _Rows(sharing=parameters.confidence_function != "norm_gv_xai")
+    rows = _ValueRows(sharing=parameters.confidence_function != "norm_gv_xai")
     levels: list[dict[str, str]] = []
-    above: Level = {}
-    spelt: list[Ngram] = [()]
+    above: LevelArrays = {}
+    spelt: list[NgramWords] = [()]
     for length, level in enumerate(snapshot["levels"], start=1):
         spelt = [(word,) for word in words] if length == 1 else _longer(spelt, above, level, words)
         levels.append(_packed_level(level, above, rows.numbers_of(level, spelt)))
@@ -58,16 +58,16 @@ def pack_model(model: TauSS3) -> dict[str, Any]:
     }
 
 
-class _Rows:
+class _ValueRows:
     """The distinct rows of values, numbered; row 0 is that of an unknown word."""
 
     def __init__(self, *, sharing: bool) -> None:
         self._sharing = sharing
         self._numbers: dict[Hashable, int] = {}
-        self.examples: list[Ngram] = [_UNKNOWN]
+        self.examples: list[NgramWords] = [_UNKNOWN]
         self.totals: list[int] = [0]  # the counts of a row, added up
 
-    def numbers_of(self, level: Level, spelt: list[Ngram]) -> list[int]:
+    def numbers_of(self, level: LevelArrays, spelt: list[NgramWords]) -> list[int]:
         numbers = []
         labels, counts = level["labels"], level["counts"]
         for ngram, (begin, end) in zip(spelt, pairwise(level["rows"].tolist()), strict=True):
@@ -82,7 +82,9 @@ class _Rows:
         return numbers
 
 
-def _longer(above: list[Ngram], parents: Level, level: Level, words: list[str]) -> list[Ngram]:
+def _longer(
+    above: list[NgramWords], parents: LevelArrays, level: LevelArrays, words: list[str]
+) -> list[NgramWords]:
     """Return the words of a level's n-grams, from those one word shorter."""
     parent_of = np.repeat(np.arange(len(above)), _sizes(parents["children"]))
     last_words = level["words"].tolist()
@@ -92,7 +94,7 @@ def _longer(above: list[Ngram], parents: Level, level: Level, words: list[str]) 
     ]
 
 
-def _packed_level(level: Level, above: Level, rows: list[int]) -> dict[str, str]:
+def _packed_level(level: LevelArrays, above: LevelArrays, rows: list[int]) -> dict[str, str]:
     packed = {"rows": pack_wholes(rows)}
     if level["children"].size:
         packed["children"] = pack_wholes(_sizes(level["children"]))
@@ -108,7 +110,7 @@ def _packed_level(level: Level, above: Level, rows: list[int]) -> dict[str, str]
     return packed
 
 
-def _packed_fit(snapshot: dict[str, Any], rows: _Rows) -> dict[str, Any]:
+def _packed_fit(snapshot: dict[str, Any], rows: _ValueRows) -> dict[str, Any]:
     """Return what refined scores need beside the weights; src/core/refine.h has the equations."""
     fit, documents = snapshot["fit"], sum(snapshot["documents"])
     rarity = np.log((1 + documents) / (1 + np.minimum(documents, rows.totals))) + 1
@@ -121,7 +123,7 @@ def _packed_fit(snapshot: dict[str, Any], rows: _Rows) -> dict[str, Any]:
     }
 
 
-def _packed_rows(model: TauSS3, examples: list[Ngram]) -> dict[str, str]:
+def _packed_rows(model: TauSS3, examples: list[NgramWords]) -> dict[str, str]:
     """Return each row's values for the labels where its n-grams occurred, and sn elsewhere."""
     sizes, labels, elsewhere, entries = [], [], [], []
     for ngram in examples:

@@ -11,12 +11,12 @@ class GivenUpError(Exception):
     """Work that was cancelled because its result is no longer needed."""
 
 
-class Progress:
+class SharedProgress:
     """A progress callback (see `watchword._progress`) whose state other threads can read.
 
     Slow work is done one at a time, so there is at most one state.
 
-    >>> progress = Progress()
+    >>> progress = SharedProgress()
     >>> for item in progress(["a", "b"], 2):
     ...     print(item, progress.state())
     a {'done': 0, 'total': 2}

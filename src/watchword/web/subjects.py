@@ -19,7 +19,7 @@ from watchword.reasons.story import tell
 from watchword.streams.notation import NAMES, options_of
 from watchword.streams.policies import Overtakes, Policy, as_policy, policy_from_dict
 from watchword.streams.steps import ScoreName
-from watchword.web.documents import Selection, listed, sorted_labels
+from watchword.web.documents import Selection, listed_documents, sorted_labels
 from watchword.web.models import LatestUsed, Models, Settings, explained, found_at
 
 _SCORES = get_args(ScoreName)
@@ -84,7 +84,7 @@ class SubjectShelf:
         positive = [one.label == policy.positive for one in self._subjects]
         right = (decided == 0) == np.array(positive, np.bool_)
         entry = partial(self._entry, policy, found.outcomes)
-        return listed(selection, self._truth, decided, right, entry) | {
+        return listed_documents(selection, self._truth, decided, right, entry) | {
             "measures": _measures(found),
             "positive": policy.positive,
         }

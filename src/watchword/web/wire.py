@@ -9,7 +9,7 @@ from typing import Any
 
 from watchword._display import finite
 from watchword.model.explanation import Explanation
-from watchword.show.blocks import Rule, Rules, plain_of
+from watchword.show.blocks import Rules, StyleRule, plain_of
 
 _HEAD = ("text", "labels", "label", "value", "summary")
 _NUMBERS = ("share", "value", "contribution", "count", "lv", "sg", "sn", "counted", "corrected")
@@ -60,7 +60,7 @@ def _largest(rules: Rules, column: int) -> list[list[Any]]:
     return [[one.words, one.times, one.counted, one.corrected, one.total] for one in found]
 
 
-def _without_zeros(rules: Rules, rule: Rule) -> list[Any]:
+def _without_zeros(rules: Rules, rule: StyleRule) -> list[Any]:
     """Return a block's kind, n-gram and the label it supports, and its numbers.
 
     Numbers are sent for the columns in which any is not zero, after these columns.

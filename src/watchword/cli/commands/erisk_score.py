@@ -14,7 +14,7 @@ from watchword.cli.options import flag, option, table_option
 from watchword.cli.stream_options import whole_numbers
 from watchword.erisk import Scoreboard, score_runs
 from watchword.erisk.run_score import MEASURES
-from watchword.erisk.scoring import MENTALRISKES_P, interval_lines
+from watchword.erisk.scoring import MENTALRISKES_P, run_interval_lines
 from watchword.erisk.symptoms import read_judgements, read_ranking, score_ranking, table_of
 from watchword.evaluation.metrics import LATENCY_P
 from watchword.evaluation.replaying import RANKING_ROUNDS
@@ -113,10 +113,10 @@ def score(
 def _lines(found: Scoreboard, intervals: bool, baseline: str | None) -> list[str]:
     if not intervals:
         return []
-    lines = ["", "95 % bootstrap intervals:", *interval_lines(found.intervals())]
+    lines = ["", "95 % bootstrap intervals:", *run_interval_lines(found.intervals())]
     if between := found.differences(baseline):
         title = f"Differences to {between[0].baseline}, paired (* excludes 0):"
-        lines += ["", title, *interval_lines(between)]
+        lines += ["", title, *run_interval_lines(between)]
     return lines
 
 

@@ -38,7 +38,7 @@ from watchword.service.choices import BODY_LIMIT, MOST_CONNECTIONS, ORDERS, QUEU
 if TYPE_CHECKING:
     from watchword.service.runner import Service
     from watchword.service.serving import DoorSettings
-    from watchword.service.sources import Source
+    from watchword.service.sources import PostSource
 
 READ = """
     watchword make streams.jsonl --subjects 60
@@ -251,10 +251,10 @@ def run(
 
 def _sources(
     follow: Sequence[str], streams: Sequence[str], group: str, *, once: bool
-) -> list[Source]:
+) -> list[PostSource]:
     from watchword.service.following import FollowedFile, StandardInput
 
-    found: list[Source] = [
+    found: list[PostSource] = [
         StandardInput() if one == "-" else FollowedFile(one, once=once) for one in follow
     ]
     if streams:

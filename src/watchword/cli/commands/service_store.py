@@ -59,11 +59,13 @@ def add(name: str, scopes: tuple[str, ...], store: Store) -> None:
 @table_option
 def list_tokens(store: Store, table: bool) -> None:
     """List the tokens, without their secrets."""
-    from watchword.service.records import plain
+    from watchword.service.records import as_json_data
     from watchword.service.tokens import tokens_in
 
     found = tokens_in(store)
-    show_records([plain(one) | {"scopes": " ".join(one.scopes)} for one in found], table=table)
+    show_records(
+        [as_json_data(one) | {"scopes": " ".join(one.scopes)} for one in found], table=table
+    )
 
 
 @verb(
@@ -114,11 +116,11 @@ def add_webhook(url: str, store: Store) -> None:
 @table_option
 def list_webhooks(store: Store, dead: bool, table: bool) -> None:
     """List the webhooks, with the numbers of due, done and dead deliveries."""
-    from watchword.service.records import plain
+    from watchword.service.records import as_json_data
     from watchword.service.webhooks import dead_letters, webhooks_in
 
     found = dead_letters(store) if dead else webhooks_in(store)
-    show_records([plain(one) for one in found], table=table)
+    show_records([as_json_data(one) for one in found], table=table)
 
 
 @verb(
@@ -161,10 +163,10 @@ def export(store: Store) -> None:
     Without stored texts, a line has only the subject and its label.
     """
     from watchword.service.alerts import training_texts
-    from watchword.service.records import plain
+    from watchword.service.records import as_json_data
 
     for one in training_texts(store):
-        emit([plain(one)])
+        emit([as_json_data(one)])
 
 
 @verb(

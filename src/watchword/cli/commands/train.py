@@ -100,7 +100,7 @@ def train(
         show_model(model, more | {found.measure: found.best.value}, table=table)
         end_as_interrupted(found, tuning["keep"])
         return
-    kept = None if chosen is False else _Kept(only_texts=chosen is None)
+    kept = None if chosen is False else _RefinementTexts(only_texts=chosen is None)
     batches = labelled(loader.batches(data), loader.bad, like=model.labels)
     learnt = _learn(model, batches, threads, kept)
     if not learnt:
@@ -116,7 +116,7 @@ def train(
 
 
 @dataclass
-class _Kept:
+class _RefinementTexts:
     """Texts to refine a model with; with `only_texts`, none once a post of a subject was seen."""
 
     only_texts: bool
@@ -141,7 +141,9 @@ class _Kept:
             model.refine(self.texts, labels, **settings, threads=threads, progress=shown)
 
 
-def _learn(model: TauSS3, batches: Iterable[Texts], threads: int | None, kept: _Kept | None) -> int:
+def _learn(
+    model: TauSS3, batches: Iterable[Texts], threads: int | None, kept: _RefinementTexts | None
+) -> int:
     """Train a model batch by batch; return the number of texts."""
     learnt = 0
     for batch in progress(batches, "learning", total=None):

@@ -48,7 +48,7 @@ from watchword.cli.stream_options import (
 )
 from watchword.evaluation import NestedTuning, Scores, Trial, Tuning, nested_tune
 from watchword.evaluation.folds import ORDERS
-from watchword.evaluation.objectives import MEASURES, Limits, Objective
+from watchword.evaluation.objectives import MEASURES, MeasureLimits, Objective
 from watchword.evaluation.tuning_charts import TUNING_CHARTS
 from watchword.evaluation.tuning_result import plain_intervals
 from watchword.model.parameters import TABLE
@@ -73,7 +73,7 @@ def _limits(given: Sequence[str]) -> dict[str, float]:
     """Return the limits of measures."""
     found = numbers_by_name(",".join(given), "median_delay=10") if given else {}
     try:
-        Limits.of(found, {})
+        MeasureLimits.of(found, {})
     except ValueError as error:
         raise ValueError(str(error).removeprefix("at_most has the ")) from None
     return found

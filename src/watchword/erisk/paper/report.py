@@ -27,7 +27,7 @@ from watchword.show.comparison import Side, comparison_page
 REPORT = "report.md"
 _UNFINISHED = "unfinished-paper.txt"
 
-Table = list[tuple[str, ...]]
+TableRows = list[tuple[str, ...]]
 
 
 class PaperFolder:
@@ -108,13 +108,13 @@ def story_pair_page(study: TaskStudy) -> str:
 # Tables
 
 
-def result_table(study: TaskStudy) -> Table:
+def result_table(study: TaskStudy) -> TableRows:
     """Return the table of a task: own and published runs by ERDE50, then the bounds.
 
     Runs on another test set than the official one are not sorted among the published ones.
     """
     heads = (f"{title} %" if title.startswith("ERDE") else title for title in TABLE_TITLES)
-    rows: Table = [("run", "source", *heads)]
+    rows: TableRows = [("run", "source", *heads)]
     for row in _task_rows(study):
         rows.append((row.name, _source(study, row), *(cell or "–" for cell in row.cells)))
     return rows
@@ -131,17 +131,17 @@ def _source(study: TaskStudy, row: TableRow) -> str:
     return "" if row.is_bound else "published"
 
 
-def length_table(study: TaskStudy) -> Table:
+def length_table(study: TaskStudy) -> TableRows:
     """Return the table of n-gram lengths of a task."""
-    rows: Table = [("longest n-gram", *result_table(study)[0][2:])]
+    rows: TableRows = [("longest n-gram", *result_table(study)[0][2:])]
     for length, score in study.lengths.items():
         rows.append((str(length), *(f"{value:.2f}" for value in table_values(score).values())))
     return rows
 
 
-def search_table(study: TaskStudy) -> Table:
+def search_table(study: TaskStudy) -> TableRows:
     """Return what the search found for both models, beside the values of the paper."""
-    rows: Table = [("model", "σ, λ, ρ", "", "ERDE50 %, by cross-validation")]
+    rows: TableRows = [("model", "σ, λ, ρ", "", "ERDE50 %, by cross-validation")]
     for name in MODELS:
         for trial, source in (study.found(name), "best"), (study.of_paper(name), "paper"):
             if trial is not None:
@@ -152,9 +152,9 @@ def search_table(study: TaskStudy) -> Table:
     return rows
 
 
-def comparison_table(comparison: Comparison) -> Table:
+def comparison_table(comparison: Comparison) -> TableRows:
     """Return the differences between two runs, with intervals and p-values."""
-    rows: Table = [("measure", "difference", "95 % interval", "p")]
+    rows: TableRows = [("measure", "difference", "95 % interval", "p")]
     for name, one in comparison.differences.items():
         value, low, high = interval_cells(name, one, "+")
         p = comparison.p_values.get(name)

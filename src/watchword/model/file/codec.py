@@ -12,7 +12,7 @@ from watchword import _native
 from watchword.errors import HookError, ModelFormatError
 from watchword.model.engine import Engine, MappedFile
 from watchword.model.file import container, layout
-from watchword.model.functions import MissingFunction, check_function, name_of
+from watchword.model.functions import MissingFunction, check_function, function_name
 from watchword.model.parameter_kinds import LEVELS, SUMMARY_NAMES, Summary, SummaryOperator
 from watchword.model.parameters import EARLIER, TABLE, Parameters
 from watchword.model.text import TextSource, Tokenizer, WordHook
@@ -171,6 +171,6 @@ def _hook(
     """Return the given function, or a placeholder if the model needs one that was not given."""
     if given is None:
         return None if taught is None else MissingFunction(role, taught)
-    if name_of(given) != taught:
-        raise HookError(f"{source} was taught with the {role} {taught}, got {name_of(given)}")
+    if function_name(given) != taught:
+        raise HookError(f"{source} was taught with the {role} {taught}, got {function_name(given)}")
     return given

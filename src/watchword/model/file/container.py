@@ -65,7 +65,7 @@ _ARRAY_KEYS = {"dtype", "shape", "sha256"}
 Arrays = dict[str, npt.NDArray[Any]]
 
 
-class _Member(NamedTuple):
+class _ZipMember(NamedTuple):
     name: str
     header: int  # offset of the header
     begin: int  # offset of the data
@@ -196,7 +196,7 @@ def _checksum(array: npt.NDArray[Any]) -> str:
     return checksum.hexdigest()
 
 
-def _checked_members(data: bytes | memoryview | mmap.mmap, source: str) -> dict[str, _Member]:
+def _checked_members(data: bytes | memoryview | mmap.mmap, source: str) -> dict[str, _ZipMember]:
     """Return the members by name after checking that they are plain, complete and disjoint."""
     # A memory map can be read like a file, and must not be copied.
     file = cast("BinaryIO", data) if isinstance(data, mmap.mmap) else io.BytesIO(data)
@@ -208,7 +208,7 @@ def _checked_members(data: bytes | memoryview | mmap.mmap, source: str) -> dict[
             f"{source} is not a watchword model, or is corrupt: {error}"
         ) from None
     view = memoryview(data)
-    members: dict[str, _Member] = {}
+    members: dict[str, _ZipMember] = {}
     for info in listed:
         if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
             raise ModelFormatError(f"{source} is not a watchword model: it is compressed")
@@ -226,7 +226,7 @@ def _checked_members(data: bytes | memoryview | mmap.mmap, source: str) -> dict[
     return members
 
 
-def _place(view: memoryview, info: zipfile.ZipInfo, source: str) -> _Member:
+def _place(view: memoryview, info: zipfile.ZipInfo, source: str) -> _ZipMember:
     begin = info.header_offset
     name = info.filename.encode()
     if not 0 <= begin <= len(view) - _LOCAL_HEADER.size:
@@ -238,7 +238,7 @@ def _place(view: memoryview, info: zipfile.ZipInfo, source: str) -> _Member:
     data_at = name_at + header[9] + header[10]
     if data_at + info.file_size > len(view):
         raise ModelFormatError(f"{source} is corrupt: {info.filename!r} is outside the file")
-    return _Member(info.filename, begin, data_at, data_at + info.file_size, info.CRC)
+    return _ZipMember(info.filename, begin, data_at, data_at + info.file_size, info.CRC)
 
 
 def _manifest_fits(text: bytes, maxima: int) -> bool:
@@ -272,7 +272,7 @@ class _Objects:
 
 
 def _checked_manifest(
-    view: memoryview, members: Mapping[str, _Member], source: str
+    view: memoryview, members: Mapping[str, _ZipMember], source: str
 ) -> dict[str, Any]:
     member, maxima = members[MANIFEST], members.get(f"{_MAXIMA}.npy")
     text = bytes(view[member.begin : member.end])
@@ -341,7 +341,7 @@ def _refuse_strange(manifest: object) -> None:
         raise ValueError("it is nested too deeply")
 
 
-def _read_array(view: memoryview, member: _Member, entry: object, what: str) -> npt.NDArray[Any]:
+def _read_array(view: memoryview, member: _ZipMember, entry: object, what: str) -> npt.NDArray[Any]:
     """Return an array as described by the manifest; its header is compared, never parsed."""
     described = entry if isinstance(entry, dict) else {}
     dtype, shape = described.get("dtype"), described.get("shape")
