@@ -84,13 +84,18 @@ class Database:
         return _damaged(self.path, reason)
 
 
-def existing(path: AnyPath) -> str:
-    """Return the path of a file without links; create the file, for its owner only, if missing."""
+def existing(path: AnyPath, other: Exception) -> str:
+    """Return the path of a file without links; create the file, for its owner only, if missing.
+
+    Raise `other` for a file that cannot be a database, but which SQLite would overwrite.
+    """
     target = os.path.realpath(path)
     if Path(target).is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
     with suppress(FileExistsError):  # never open an existing file: closing it would drop its lock
         os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL, OWNER_ONLY))
+    if Path(target).stat().st_size == 1:  # empty to SQLite
+        raise other
     return target
 
 
@@ -103,9 +108,7 @@ def open_database(path: AnyPath, kind: DatabaseKind) -> Iterator[Database]:
     """
     import sqlite3
 
-    target = existing(path)
-    if Path(target).stat().st_size == 1:  # empty to SQLite, which would overwrite it
-        raise _other_kind(path, kind)
+    target = existing(path, _other_kind(path, kind))
     with _named_errors(path, kind):
         connection = sqlite3.connect(target, timeout=0, isolation_level=None)
     with closing(connection):
@@ -119,13 +122,10 @@ def _prepare(connection: sqlite3.Connection, path: AnyPath, kind: DatabaseKind) 
     """Lock a database until it is closed, check it, and create what is missing."""
     connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     with transaction(connection, "EXCLUSIVE"):
-        application_id, version = identity_of(connection)
-        if application_id == version == 0 and not schema_of(connection):
-            connection.execute(f"PRAGMA application_id = {kind.application_id}")
+        version = claimed(connection, kind.application_id, _other_kind(path, kind))
+        if version is None:
             for definition in kind.tables:
                 connection.execute(definition)
-        elif application_id != kind.application_id:
-            raise _other_kind(path, kind)
         elif version != kind.version:
             raise StateError(
                 f"{os.fspath(path)} was written by another version of watchword (format {version}, "
@@ -153,11 +153,20 @@ def _check(connection: sqlite3.Connection, path: AnyPath, kind: DatabaseKind) ->
         raise _damaged(path, f"a row of {name} refers to one that is missing")
 
 
-def identity_of(connection: sqlite3.Connection) -> tuple[int, int]:
-    """Return the application id and the version of a database."""
-    [application_id] = connection.execute("PRAGMA application_id").fetchone()
+def claimed(connection: sqlite3.Connection, application_id: int, other: Exception) -> int | None:
+    """Return the version of a database; None if it was empty, and now has this application id.
+
+    Raise `other` for a database with another one.
+    """
+    version: int
+    [found] = connection.execute("PRAGMA application_id").fetchone()
     [version] = connection.execute("PRAGMA user_version").fetchone()
-    return application_id, version
+    if found == version == 0 and not _schema_of(connection):
+        connection.execute(f"PRAGMA application_id = {application_id}")
+        return None
+    if found != application_id:
+        raise other
+    return version
 
 
 def has_tables(connection: sqlite3.Connection, definitions: Iterable[str]) -> bool:
@@ -166,10 +175,10 @@ def has_tables(connection: sqlite3.Connection, definitions: Iterable[str]) -> bo
 
     with closing(sqlite3.connect(":memory:")) as expected:
         expected.executescript(";".join(definitions))
-        return schema_of(connection) == schema_of(expected)
+        return _schema_of(connection) == _schema_of(expected)
 
 
-def schema_of(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
+def _schema_of(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
     """Return the tables and indices of a database, with their definitions.
 
     Those that SQLite makes for itself are left out.
@@ -217,15 +226,15 @@ def _named_errors(path: AnyPath, kind: DatabaseKind) -> Iterator[None]:
         if message in FAILURES:
             with writing_to(path):
                 raise OSError(FAILURES[message], message) from error
-        if message in _REFUSALS and not _may_write(path):
+        if message in REFUSALS and not _may_write(path):
             advice = "Permission denied: allow writing to it and its folder, or use another file"
             raise PermissionError(errno.EACCES, advice, os.fspath(path)) from error
         raise _damaged(path, message) from error
 
 
-#: Messages of SQLite about the disk.
+#: Messages of SQLite about the disk, and about a file that it may not open or write.
 FAILURES = {"database or disk is full": errno.ENOSPC, "disk I/O error": errno.EIO}
-_REFUSALS = ("attempt to write a readonly database", "unable to open database file")
+REFUSALS = ("attempt to write a readonly database", "unable to open database file")
 
 
 def _may_write(path: AnyPath) -> bool:

@@ -19,10 +19,10 @@ from typing import Any
 from watchword._database import (
     FAILURES,
     OWNER_ONLY,
+    REFUSALS,
+    claimed,
     existing,
     has_tables,
-    identity_of,
-    schema_of,
     transaction,
 )
 from watchword._files import AnyPath, FileIdentity, file_identity, scratch_folder, writing_to
@@ -91,9 +91,7 @@ class SqliteStore(Store):
         parent = Path(os.path.realpath(path)).parent
         if not parent.is_dir():
             raise FileNotFoundError(errno.ENOENT, "no such folder", str(parent))
-        self._target = existing(path)
-        if Path(self._target).stat().st_size == 1:  # empty to SQLite, which would overwrite it
-            raise self._other_kind()
+        self._target = existing(path, self._other_kind())
         self._log_must_go = False
         self._identity: FileIdentity | None = None  # of the file, once it is open
         self._logs: dict[str, FileIdentity | None] = {}  # of its log, while connected
@@ -108,11 +106,7 @@ class SqliteStore(Store):
     def _prepare(self, connection: sqlite3.Connection) -> None:
         connection.execute(f"PRAGMA page_size = {_PAGE}")
         with transaction(connection, "IMMEDIATE"):
-            application_id, version = identity_of(connection)
-            if application_id == version == 0 and not schema_of(connection):
-                connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            elif application_id != APPLICATION_ID:
-                raise self._other_kind()
+            version = claimed(connection, APPLICATION_ID, self._other_kind()) or 0
             reached = self._migrated(_SqliteSession(connection), version)
             if reached != version:
                 connection.execute(f"PRAGMA user_version = {reached}")
@@ -234,7 +228,7 @@ class SqliteStore(Store):
                 f"{self.url} cannot be written ({message}): free some space, or check the disk",
                 retry_after=5.0,
             )
-        if message in ("unable to open database file", "attempt to write a readonly database"):
+        if message in REFUSALS:
             self._disconnect()
             return StoreUnavailableError(
                 f"{self.url} cannot be written ({message}): allow writing to it and its folder",
