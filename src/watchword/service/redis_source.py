@@ -8,7 +8,6 @@ not acknowledged, because the service ended in between, are read first after a r
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +16,6 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from watchword.data.flaws import Flaw
 from watchword.data.lines import LineBlock
 from watchword.errors import MissingExtraError
-from watchword.service.logs import say
 from watchword.service.records import Position
 from watchword.service.sources import Sink, incoming_posts
 
@@ -31,7 +29,7 @@ _FIELDS = ("subject", "text", "id", "post_id", "time", "title")
 _WHOLE = b"json"
 _COUNT = 2000  # entries per transaction
 _BLOCK = 500  # milliseconds to wait for entries
-_SHORTEST_WAIT, _LONGEST_WAIT = 0.2, 5.0  # seconds
+_SHORTEST_WAIT = 0.2  # seconds
 _NEW = ">"
 
 _StreamEntry = tuple[bytes, Mapping[bytes, bytes] | None]
@@ -96,10 +94,7 @@ class RedisStream:
                     self._read_entries(client, into)
             except redis.RedisError as error:  # noqa: PERF203
                 reason = f"{type(error).__name__}: {error}"
-                fields = {"source": self.name, "reason": reason, "seconds": wait}
-                say("source waits for Redis", level=logging.WARNING, **fields)
-                into.pause(wait)
-                wait = min(2 * wait, _LONGEST_WAIT)
+                wait = into.hold("source waits for Redis", reason, wait)
 
     def _join(self, client: Any) -> None:
         """Create the group, and the stream, unless they are there."""

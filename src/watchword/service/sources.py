@@ -75,10 +75,7 @@ class Sink:
             except BusyError as error:  # noqa: PERF203
                 self.pause(min(error.retry_after, _LONGEST_WAIT))
             except StoreUnavailableError as error:
-                fields = {"source": self._name, "reason": str(error), "seconds": wait}
-                say("source waits for the store", level=logging.WARNING, **fields)
-                self.pause(wait)
-                wait = min(2 * wait, _LONGEST_WAIT)
+                wait = self.hold("source waits for the store", str(error), wait)
 
     def texts(self, batch: LineBatch, place: Callable[[int], str] = "line {}".format) -> Texts:
         """Return the posts of a batch of lines; report the others as bad lines.
@@ -96,6 +93,13 @@ class Sink:
         if self._bad_lines <= _REPORTED:
             fields = {"source": self._name, "place": place, "reason": flaw.private}
             say("line skipped", level=logging.WARNING, **fields)
+
+    def hold(self, event: str, reason: str, seconds: float) -> float:
+        """Log why the source waits, and wait; return the seconds to wait the next time."""
+        fields = {"source": self._name, "reason": reason, "seconds": seconds}
+        say(event, level=logging.WARNING, **fields)
+        self.pause(seconds)
+        return min(2 * seconds, _LONGEST_WAIT)
 
     def pause(self, seconds: float) -> None:
         """Wait; raise `Stopped` if the service stops in the meantime."""
