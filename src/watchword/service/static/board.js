@@ -36,16 +36,9 @@
 
   function show() {
     const [view, ...given] = wanted();
-    const section = byId(`view-${view}`);
-    const arrives = section.hidden && "ready" in document.body.dataset;
-    for (const each of document.querySelectorAll("main > section")) each.hidden = each !== section;
-    for (const link of document.querySelectorAll("header nav a")) {
-      if (link.hash === `#${view}` || link.hash === `#${view}s`) link.setAttribute("aria-current", "page");
-      else link.removeAttribute("aria-current");
-    }
     byId("details").hidden = true;
     if (view === "alerts") showUnseen(0);
-    if (arrives) section.querySelector("h1").focus(); // for screen readers
+    parts.openView(view);
     return attempt(() => views[view](...given));
   }
 

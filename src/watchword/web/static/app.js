@@ -64,17 +64,10 @@
 
   function show() {
     const [view, ...numbers] = wanted();
-    const section = byId(`view-${view}`);
-    const arrives = section.hidden && "ready" in document.body.dataset;
     replay.stop();
     reading.hideDetails();
-    for (const each of document.querySelectorAll("main > section")) each.hidden = each !== section;
-    for (const link of document.querySelectorAll("header nav a")) {
-      if (link.hash === `#${view}` || link.hash === `#${view}s`) link.setAttribute("aria-current", "page");
-      else link.removeAttribute("aria-current");
-    }
     byId("policy-fields").hidden = !view.startsWith("subject");
-    if (arrives) section.querySelector("h1").focus(); // for screen readers
+    parts.openView(view);
     attempt(() => works[view](...numbers));
   }
 

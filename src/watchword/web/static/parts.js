@@ -1,9 +1,21 @@
-// Small elements and spellings for lists, shared by all pages.
+// Shared by all pages: switching between views, and small elements and spellings for lists.
 
 "use strict";
 
 const parts = (() => {
   const { element, number, shown, colourClass } = watchword;
+
+  /** Show a view and no other, and mark the link to it; #subjects also leads to the view of one subject. */
+  function openView(view) {
+    const section = document.getElementById(`view-${view}`);
+    const arrives = section.hidden && "ready" in document.body.dataset;
+    for (const each of document.querySelectorAll("main > section")) each.hidden = each !== section;
+    for (const link of document.querySelectorAll("header nav a")) {
+      if (link.hash === `#${view}` || link.hash === `#${view}s`) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    }
+    if (arrives) section.querySelector("h1").focus(); // for screen readers
+  }
 
   const count = (value) => value.toLocaleString("en");
   const plural = (value, one) => `${count(value)} ${one}${value === 1 ? "" : "s"}`;
@@ -69,7 +81,7 @@ const parts = (() => {
   }
 
   return {
-    badge, chip, coloured, count, fill, headRow, ngramChip, percent, plural, row, signed, table, tick, verdict,
-    withSwatch,
+    badge, chip, coloured, count, fill, headRow, ngramChip, openView, percent, plural, row, signed, table, tick,
+    verdict, withSwatch,
   };
 })();
