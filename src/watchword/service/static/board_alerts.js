@@ -4,12 +4,11 @@
 
 const alerts = (() => {
   const { element, number, shown, visible, expand, inspect, paint } = watchword;
-  const { byId, ask, attempt, soon } = asking;
+  const { byId, ask, attempt } = asking;
   const { badge, count, fill, row, tick } = parts;
-  const { state, when, address, subjectLink, fact, fold, foldedTable, nameOf, drawHistory, score } = board;
-  const PAGE = 50;
+  const { state, when, address, subjectLink, fact, fold, foldedTable, nameOf, drawHistory, prepareList, score } = board;
   const MOST = 1000;
-  let limit = PAGE;
+  let limit = null; // function: how many entries to ask for
   let listed = []; // ids in the order of the list
   let open = null; // the alert in sight
   let history = null; // that of its subject
@@ -22,7 +21,7 @@ const alerts = (() => {
   async function load(options = {}) {
     const given = {
       query: byId("alerts-query").value, label: byId("alerts-label").value, sort: byId("alerts-sort").value,
-      unmarked: byId("alerts-unmarked").checked ? "true" : "", limit,
+      unmarked: byId("alerts-unmarked").checked ? "true" : "", limit: limit(),
     };
     const found = await ask("alerts", "/alerts", { given, ...options });
     listed = found.alerts.map(({ id }) => id);
@@ -40,7 +39,7 @@ const alerts = (() => {
       if (focused) document.querySelector(`#alerts-list a[href="${focused}"]`)?.focus();
     }
     byId("alerts-none").hidden = found.alerts.length > 0;
-    byId("alerts-more").hidden = found.alerts.length < limit || limit >= MOST;
+    byId("alerts-more").hidden = found.alerts.length < limit() || limit() >= MOST;
   }
 
   function listRow(alert) {
@@ -173,16 +172,7 @@ const alerts = (() => {
 
   function prepare() {
     for (const label of state.labels) byId("alerts-label").append(new Option(visible(label), label));
-    const again = () => {
-      limit = PAGE;
-      attempt(showList);
-    };
-    byId("alerts-query").addEventListener("input", soon(again, 150));
-    for (const id of ["alerts-label", "alerts-sort", "alerts-unmarked"]) byId(id).addEventListener("change", again);
-    byId("alerts-more").addEventListener("click", () => {
-      limit += PAGE;
-      attempt(showList);
-    });
+    limit = prepareList("alerts", ["label", "sort", "unmarked"], showList);
     byId("alert-next").addEventListener("click", () => move(1));
     byId("alert-previous").addEventListener("click", () => move(-1));
     for (const id of ["mark-note", "mark-label"]) {

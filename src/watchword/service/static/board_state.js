@@ -1,12 +1,13 @@
-// Shared by all views of the board: the state of the service, times, folded lists, curves.
+// Shared by all views of the board: the state of the service, times, controls of lists, folded lists, curves.
 
 "use strict";
 
 const board = (() => {
   const { element, number, shown } = watchword;
-  const { ask } = asking;
+  const { byId, ask, attempt, soon } = asking;
   const { count, headRow } = parts;
   const STEADY = 5; // seconds over which the rate of posts is averaged
+  const PAGE = 50; // entries of a list that are asked for at first, and more at a time
   const FEW = 5; // entries of a list that are not folded
   const state = {
     labels: [],
@@ -51,6 +52,19 @@ const board = (() => {
   }
 
   const fact = (name, value) => element("div", {}, element("dt", {}, name), element("dd", {}, value));
+
+  /** Prepare the search, choices and button for more of a list; return a function: how many entries to ask for. */
+  function prepareList(name, choices, showList) {
+    let limit = PAGE;
+    const show = (entries) => {
+      limit = entries;
+      attempt(showList);
+    };
+    byId(`${name}-query`).addEventListener("input", soon(() => show(PAGE), 150));
+    for (const choice of choices) byId(`${name}-${choice}`).addEventListener("change", () => show(PAGE));
+    byId(`${name}-more`).addEventListener("click", () => show(limit + PAGE));
+    return () => limit;
+  }
 
   /** Return a table whose rows after the first few are hidden until they are asked for. */
   function foldedTable(caption, names, rows) {
@@ -101,5 +115,8 @@ const board = (() => {
 
   const score = (value) => (value === null ? "–" : number(value));
 
-  return { state, prepare, showStatistics, when, address, subjectLink, fact, fold, foldedTable, nameOf, drawHistory, rate, score };
+  return {
+    state, prepare, prepareList, showStatistics, when, address, subjectLink, fact, fold, foldedTable, nameOf, drawHistory,
+    rate, score,
+  };
 })();

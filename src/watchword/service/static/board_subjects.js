@@ -4,22 +4,21 @@
 
 const subjects = (() => {
   const { element, shown } = watchword;
-  const { byId, ask, attempt, soon } = asking;
+  const { byId, ask, attempt } = asking;
   const { count, fill, signed } = parts;
-  const { state, when, address, nameOf, subjectLink, drawHistory, score } = board;
-  const PAGE = 50;
+  const { state, when, address, nameOf, subjectLink, drawHistory, prepareList, score } = board;
   const CLOSEST = 8;
-  let limit = PAGE;
+  let limit = null; // function: how many entries to ask for
   let open = null; // the subject in sight, with the history read so far
 
   // The list
 
   async function showList() {
-    const given = { query: byId("subjects-query").value, sort: byId("subjects-sort").value, limit };
+    const given = { query: byId("subjects-query").value, sort: byId("subjects-sort").value, limit: limit() };
     const { subjects: found } = await ask("subjects", "/subjects", { given });
     fill(byId("subjects-list"), found.map(row));
     byId("subjects-none").hidden = found.length > 0;
-    byId("subjects-more").hidden = found.length < limit || limit >= 1000;
+    byId("subjects-more").hidden = found.length < limit() || limit() >= 1000;
   }
 
   function row(found) {
@@ -82,16 +81,7 @@ const subjects = (() => {
   }
 
   function prepare() {
-    const again = () => {
-      limit = PAGE;
-      attempt(showList);
-    };
-    byId("subjects-query").addEventListener("input", soon(again, 150));
-    byId("subjects-sort").addEventListener("change", again);
-    byId("subjects-more").addEventListener("click", () => {
-      limit += PAGE;
-      attempt(showList);
-    });
+    limit = prepareList("subjects", ["sort"], showList);
     byId("posts-more").addEventListener("click", () => attempt(showEarlier));
     new ResizeObserver(() => open && drawHistory(byId("subject-curves"), open)).observe(byId("subject-curves"));
   }
