@@ -193,8 +193,10 @@ def test_unexpected_error_sends_no_traceback(caplog):
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "POST"])
-def test_other_methods_are_refused(page, method):
-    assert ask(page, "/api/about", method=method)[0] == 405
+def test_other_methods_are_refused_with_those_allowed(page, method):
+    status, headers, _ = ask(page, "/api/about", method=method)
+    assert status == 405
+    assert set(headers["allow"].split(", ")) == {"GET", "HEAD"}
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,9 @@ def json_response(
     return Response(to_json(value), status, headers, media_type="application/json")
 
 
-def failure(status: int, message: str) -> Response:
+def failure(status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:
     """Return an error as JSON."""
-    return json_response({"error": message}, status)
+    return json_response({"error": message}, status, headers)
 
 
 def file_response(files: Mapping[str, StaticFile], name: str) -> Response:

@@ -273,7 +273,7 @@ def _api(content: Content) -> list[Route]:
 
 async def _refusal(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException):
-        return failure(error.status_code, error.detail)
+        return failure(error.status_code, error.detail, error.headers)
     if isinstance(error, GivenUpError):
         return failure(_GONE, "request cancelled")
     if isinstance(error, NotThereError):
