@@ -54,7 +54,7 @@ def make_risk_streams(
     fewest, most = map(operator.index, given if isinstance(given, tuple) else (given, given))
     if not 1 <= fewest <= most:
         raise ValueError(f"posts_per_subject must be at least 1, fewest first, got {given!r}")
-    chance = _Chance(operator.index(seed))
+    chance = Chance(operator.index(seed))
     at_risk = set(chance.some(range(count), round(prevalence * count)))
     names = [f"subject{place:0{len(str(count))}}" for place in range(1, count + 1)]
     return [
@@ -63,19 +63,22 @@ def make_risk_streams(
     ]
 
 
-class _Chance:
+class Chance:
     """Seeded chance on `random()` alone, the one method that Python promises never to change."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)  # noqa: S311
 
     def happens(self, probability: float) -> bool:
+        """Return whether an event of this probability happens."""
         return self._random.random() < probability
 
     def between(self, fewest: int, most: int) -> int:
+        """Draw a whole number, of which both bounds are possible."""
         return fewest + int(self._random.random() * (most - fewest + 1))
 
     def one(self, items: Sequence[_Item]) -> _Item:
+        """Draw one of the items."""
         return items[int(self._random.random() * len(items))]
 
     def name(self) -> str:
@@ -85,12 +88,13 @@ class _Chance:
         return "".join(_SYLLABLES[rank // count**power % count] for power in range(3)).capitalize()
 
     def some(self, items: Sequence[_Item], count: int) -> list[_Item]:
+        """Draw different items, in random order."""
         left = list(items)
         return [left.pop(int(self._random.random() * len(left))) for _ in range(count)]
 
 
-def _subject(name: str, at_risk: bool, count: int, chance: _Chance) -> Subject:
-    interests = chance.some(list(_INTERESTS), 3)
+def _subject(name: str, at_risk: bool, count: int, chance: Chance) -> Subject:
+    interests = draw_interests(chance)
     worst = 0.6 + 0.4 * chance.between(0, 100) / 100  # the signal is stronger in some subjects
     time = datetime(2024, 1, 1, tzinfo=timezone.utc)
     posts = []
@@ -98,14 +102,25 @@ def _subject(name: str, at_risk: bool, count: int, chance: _Chance) -> Subject:
         time += timedelta(minutes=chance.between(30, 6000))
         progress = (place + 1) / count
         risk = worst * (0.1 + 0.9 * progress) if at_risk else 0.0
-        text = " ".join(_sentences(interests, risk, chance))
-        title = chance.one(_TITLES) if chance.happens(0.25) else ""
+        text = " ".join(draw_sentences(interests, risk, chance))
+        title = draw_title(chance)
         posts.append(Post(text, title=title, time=time, id=f"{name}-{place + 1}"))
     return Subject(name, posts, AT_RISK if at_risk else CONTROL)
 
 
-def _sentences(interests: Sequence[str], risk: float, chance: _Chance) -> list[str]:
-    sentences = [_small_talk(interests, chance) for _ in range(chance.between(1, 3))]
+def draw_interests(chance: Chance) -> list[str]:
+    """Draw the interests of a subject."""
+    return chance.some(list(_INTERESTS), 3)
+
+
+def draw_title(chance: Chance) -> str:
+    """Draw the title of a post; most are empty."""
+    return chance.one(_TITLES) if chance.happens(0.25) else ""
+
+
+def draw_sentences(interests: Sequence[str], risk: float, chance: Chance) -> list[str]:
+    """Draw the sentences of a post; `risk`, from 0 to 1, is how strong its signal is."""
+    sentences = [draw_small_talk(interests, chance) for _ in range(chance.between(1, 3))]
     if chance.happens(0.5):
         risky, harmless = chance.one(SEQUENCE_PAIRS)
         sentences.append(risky if chance.happens(risk) else harmless)
@@ -116,7 +131,8 @@ def _sentences(interests: Sequence[str], risk: float, chance: _Chance) -> list[s
     return chance.some(sentences, len(sentences))
 
 
-def _small_talk(interests: Sequence[str], chance: _Chance) -> str:
+def draw_small_talk(interests: Sequence[str], chance: Chance) -> str:
+    """Draw a sentence without a signal, often about one of the interests."""
     favourite = chance.happens(0.5)  # a subject's topics must not outweigh the signal
     things, doings = _INTERESTS[chance.one(interests if favourite else tuple(_INTERESTS))]
     sentence = chance.one(_FRAMES).format(

@@ -137,7 +137,7 @@ def _write_subject(
     folder: Path, task: TaskName, release: Release, plan: SetPlan, person: SubjectPlan
 ) -> None:
     subject = subject_from(person)
-    chance = synthetic._Chance(person.seed + 1)
+    chance = synthetic.Chance(person.seed + 1)
     newest_first = task != "2018-anorexia"
 
     def save(path: Path, posts: list[Post]) -> None:
@@ -192,7 +192,7 @@ def _write_tables(folder: Path, plan: SetPlan) -> None:
     (folder / truth).write_bytes(("".join(lines) + "\n\n").encode())
 
 
-def _file_of(name: str, posts: list[Post], chance: synthetic._Chance) -> str:
+def _file_of(name: str, posts: list[Post], chance: synthetic.Chance) -> str:
     parts = [f"<INDIVIDUAL>\n<ID>{name}</ID>\n"]
     for post in posts:
         pad = " " * chance.between(1, 3)
@@ -206,7 +206,7 @@ def _file_of(name: str, posts: list[Post], chance: synthetic._Chance) -> str:
     return "".join(parts)
 
 
-def _marked_up(text: str, chance: synthetic._Chance) -> str:
+def _marked_up(text: str, chance: synthetic.Chance) -> str:
     """Mark up special characters as in the real files: escaped, badly escaped, or unescaped."""
 
     def reference(found: re.Match[str]) -> str:
@@ -254,15 +254,15 @@ def plan_sets(task: Task, *, subjects: int | None, most_writings: int, seed: int
         # In 2018, the test set of 2017 is training data in the layout of a test set.
         is_test = at == len(task.train) or (task.name == "2018-depression" and at == 1)
         split: SetPart = "test" if is_test else "train"
-        chance = synthetic._Chance(_SEEDS * start + at)
+        chance = synthetic.Chance(_SEEDS * start + at)
         sets.append(SetPlan(year, split, tuple(_people(size, year, split, most, chance, start))))
     return sets
 
 
 def subject_from(person: SubjectPlan) -> Subject:
     """Return the subject of a plan with all posts; equal plans give equal subjects."""
-    chance = synthetic._Chance(person.seed)
-    interests = chance.some(list(synthetic._INTERESTS), 3)
+    chance = synthetic.Chance(person.seed)
+    interests = synthetic.draw_interests(chance)
     worst = 0.2 + 0.6 * chance.between(0, 100) / 100  # the signal varies between subjects
     time = datetime(2010, 1, 1) + timedelta(minutes=chance.between(0, 2_000_000))
     posts = []
@@ -276,14 +276,14 @@ def subject_from(person: SubjectPlan) -> Subject:
     return Subject(person.id, posts, person.label, sizes)
 
 
-def _post(interests: list[str], risk: float, time: datetime, chance: synthetic._Chance) -> Post:
+def _post(interests: list[str], risk: float, time: datetime, chance: synthetic.Chance) -> Post:
     if chance.happens(0.01):
         return Post("", time=time)  # an image, or deleted text
-    sentences = synthetic._sentences(interests, risk, chance)
-    sentences += [synthetic._small_talk(interests, chance) for _ in range(chance.between(0, 2))]
+    sentences = synthetic.draw_sentences(interests, risk, chance)
+    sentences += [synthetic.draw_small_talk(interests, chance) for _ in range(chance.between(0, 2))]
     if chance.happens(0.1):
         sentences.append(chance.one(_ODD))
-    title = chance.one(synthetic._TITLES) if chance.happens(0.25) else ""
+    title = synthetic.draw_title(chance)
     return Post(" ".join(sentences), title=title, time=time)
 
 
@@ -322,7 +322,7 @@ def _writings(subjects: int, mean: float, most: int) -> int:
 
 
 def _people(
-    size: SetSize, year: int, split: SetPart, most: int, chance: synthetic._Chance, start: int
+    size: SetSize, year: int, split: SetPart, most: int, chance: synthetic.Chance, start: int
 ) -> Iterator[SubjectPlan]:
     """Return the subjects of a set in random order, with random numbers in their ids."""
     lengths = _lengths(size.positives, size.positive_writings, most, chance)
@@ -336,7 +336,7 @@ def _people(
         yield SubjectPlan(f"{prefix}{number}", label, length, own)
 
 
-def _lengths(subjects: int, total: int, most: int, chance: synthetic._Chance) -> list[int]:
+def _lengths(subjects: int, total: int, most: int, chance: synthetic.Chance) -> list[int]:
     """Draw the number of writings per subject: mostly small, a few very large, one of nine."""
     room = most - FEWEST_WRITINGS
     # The mean of the n-th power of a uniform share is 1 / (n + 1). Multiplied out, because `**` may

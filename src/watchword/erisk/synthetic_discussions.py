@@ -41,7 +41,7 @@ def make_discussions(folder: AnyPath, *, subjects: int = 100, seed: int = 0) -> 
         labels = []
         for at, subject in enumerate(people):
             name = f"subject_{subject.id.removeprefix('subject')}"
-            chance = synthetic._Chance(seed * count + at)
+            chance = synthetic.Chance(seed * count + at)
             text = json.dumps(_discussions(name, subject, others, chance), indent=1)
             (temporary / "all_combined" / f"{name}.json").write_text(text, encoding="utf-8")
             labels.append(f"{name}\t{int(subject.label == synthetic.AT_RISK)}\n")
@@ -52,7 +52,7 @@ def make_discussions(folder: AnyPath, *, subjects: int = 100, seed: int = 0) -> 
 
 
 def _discussions(
-    name: str, subject: Subject, others: list[Post], chance: synthetic._Chance
+    name: str, subject: Subject, others: list[Post], chance: synthetic.Chance
 ) -> list[dict[str, Any]]:
     def by_others(number: int) -> list[tuple[str, str]]:
         drawn = (others[chance.between(0, len(others) - 1)] for _ in range(number))
