@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from watchword._arrays import FloatArray
+from watchword._arrays import FloatArray, IntArray
 from watchword._checks import Label
 from watchword.errors import HookError
 from watchword.model.parameter_kinds import LEVELS, Level, SummaryFunction, SummaryOperator
@@ -213,14 +213,25 @@ class BlockValues:
             self.ngram_values = self._score["block_counted"] + self._score["block_corrected"]
 
     @cached_property
-    def _bounds(self) -> dict[str, _Bounds]:
-        """Where the parts of each block begin and end."""
+    def _parents(self) -> dict[str, tuple[list[int], int]]:
+        """The block of each level that each part belongs to, and the number of the blocks."""
         sentences, paragraphs = self._explained["sentences"], self._explained["paragraphs"]
         return {
-            "sentence": _bounds([ngram[2] for ngram in self._ngrams], len(sentences)),
-            "paragraph": _bounds([sentence[2] for sentence in sentences], len(paragraphs)),
-            "document": [(0, len(paragraphs))],
+            "sentence": ([ngram[2] for ngram in self._ngrams], len(sentences)),
+            "paragraph": ([sentence[2] for sentence in sentences], len(paragraphs)),
+            "document": ([0] * len(paragraphs), 1),
         }
+
+    @property
+    def owners(self) -> dict[str, tuple[IntArray, int]]:
+        """The block of each level that each part belongs to, and the number of the blocks."""
+        parents = self._parents.items()
+        return {level: (np.array(own, np.int64), blocks) for level, (own, blocks) in parents}
+
+    @cached_property
+    def _bounds(self) -> dict[str, _Bounds]:
+        """Where the parts of each block begin and end."""
+        return {level: _bounds(*parents) for level, parents in self._parents.items()}
 
     @cached_property
     def _levels(self) -> dict[str, FloatArray]:
@@ -233,9 +244,13 @@ class BlockValues:
                 "document": self._explained["value"].reshape(1, -1),
             }
         found: dict[str, FloatArray] = {}
-        values = self.ngram_values
+        values, owners = self.ngram_values, self.owners
         for level in LEVELS:
-            values = _summarise(values, self._bounds[level], self._operators[level])
+            operator = self._operators[level]
+            if callable(operator):
+                values = _summarised_by(operator, values, self._bounds[level])
+            else:
+                values = summarised(values, *owners[level], operator)
             found[level] = values
         return found
 
@@ -390,26 +405,28 @@ def _made(kind: type[Block], fields: dict[str, Any]) -> Block:
     return block
 
 
-def _summarise(parts: FloatArray, bounds: _Bounds, operator: SummaryOperator) -> FloatArray:
-    wholes = np.zeros((len(bounds), parts.shape[1]))
-    for index, (begin, end) in enumerate(bounds):
-        if begin < end:
-            wholes[index] = _summarise_one(parts[begin:end], operator)
+def summarised(parts: FloatArray, owners: IntArray, blocks: int, operator: str) -> FloatArray:
+    """Return the values of blocks from those of their parts, as the core does; 0 without parts."""
+    wholes = np.zeros((blocks, parts.shape[1]))
+    if operator == "max":
+        wholes[owners] = -np.inf
+        np.maximum.at(wholes, owners, parts)
+        return wholes
+    np.add.at(wholes, owners, parts)  # in sequence, as in the core
+    if operator == "mean":
+        wholes /= np.maximum(np.bincount(owners, minlength=blocks), 1)[:, None]
     return wholes
 
 
-def _summarise_one(parts: FloatArray, operator: SummaryOperator) -> FloatArray:
-    if callable(operator):
-        return _summarise_by_function(parts, operator)
-    if operator == "max":
-        return np.asarray(parts.max(axis=0))
-    total = np.zeros(parts.shape[1])
-    for part in parts:  # left to right, as the core adds
-        total = total + part
-    return total / len(parts) if operator == "mean" else total
+def _summarised_by(function: SummaryFunction, parts: FloatArray, bounds: _Bounds) -> FloatArray:
+    wholes = np.zeros((len(bounds), parts.shape[1]))
+    for index, (begin, end) in enumerate(bounds):
+        if begin < end:
+            wholes[index] = _summary_by(function, parts[begin:end])
+    return wholes
 
 
-def _summarise_by_function(parts: FloatArray, function: SummaryFunction) -> FloatArray:
+def _summary_by(function: SummaryFunction, parts: FloatArray) -> FloatArray:
     given = function(parts.copy())
     try:
         result = np.asarray(given, dtype=np.float64)

@@ -16,8 +16,8 @@ import numpy as np
 from watchword._arrays import BoolArray, FloatArray, IntArray
 from watchword.errors import HookError
 from watchword.model.engine import Engine
-from watchword.model.explanation import BlockValues
-from watchword.model.parameter_kinds import LEVELS
+from watchword.model.explanation import BlockValues, summarised
+from watchword.model.parameter_kinds import Level
 
 _ADDING = ("sum", "mean")  # zeroing an occurrence subtracts exactly its contribution
 
@@ -39,27 +39,23 @@ class Weights:
     places: tuple[tuple[int, int, str], ...]  #: its start, end and n-gram, as the model stores it
     values: FloatArray  #: confidence of each occurrence
     contributions: FloatArray  #: the share of it that reaches the document's value
-    operators: tuple[str, ...]  #: summary operators of sentences, paragraphs and the document
-    sentences: IntArray  #: the sentence of each occurrence
-    paragraphs: IntArray  #: the paragraph of each sentence
-    paragraph_count: int
+    operators: dict[Level, str]  #: summary operators, level by level
+    owners: dict[str, tuple[IntArray, int]]  #: as of `BlockValues`
     terms: Terms  #: the occurrences or, in a refined model, the overlapping n-grams of the score
     score: FloatArray | None = None  #: the refined score: the bias and all contributions
 
     @property
     def adds_up(self) -> bool:
         """Whether zeroing an occurrence subtracts exactly its contribution from the value."""
-        return all(operator in _ADDING for operator in self.operators)
+        return all(operator in _ADDING for operator in self.operators.values())
 
     def without(self, zeroed: BoolArray) -> FloatArray:
         """Return the text's values with some occurrences zeroed, added in the core's order."""
         if self.score is not None:
             return np.asarray(self.score - self.contributions[zeroed].sum(axis=0))
         values = np.where(zeroed[:, None], 0.0, self.values)
-        owners = (self.sentences, self.paragraphs, np.zeros(self.paragraph_count, np.int64))
-        counts = (len(self.paragraphs), self.paragraph_count, 1)
-        for operator, owner, count in zip(self.operators, owners, counts, strict=True):
-            values = _summarised(values, owner, count, operator)
+        for level, operator in self.operators.items():
+            values = summarised(values, *self.owners[level], operator)
         return np.asarray(values[0])
 
 
@@ -76,10 +72,8 @@ def weigh(engine: Engine, text: str) -> Weights:
         places=tuple((start, end, words) for start, end, _, words, _ in ngrams),
         values=blocks.ngram_values,
         contributions=contributions,
-        operators=tuple(engine.parameters.operator_names[level] for level in LEVELS),
-        sentences=np.array([ngram[2] for ngram in ngrams], np.int64),
-        paragraphs=np.array([sentence[2] for sentence in explained["sentences"]], np.int64),
-        paragraph_count=len(explained["paragraphs"]),
+        operators=engine.parameters.operator_names,
+        owners=blocks.owners,
         terms=(_counted_terms(ngrams, contributions) if score is None else _scored_terms(score)),
         score=None if score is None else explained["value"],
     )
@@ -130,14 +124,3 @@ def strongest(
     return [one for one in falling if difference(one) > 0], [
         one for one in rising if difference(one) < 0
     ]
-
-
-def _summarised(parts: FloatArray, owners: IntArray, count: int, operator: str) -> FloatArray:
-    wholes = np.zeros((count, parts.shape[1]))
-    if operator == "max":
-        np.maximum.at(wholes, owners, parts)
-        return wholes
-    np.add.at(wholes, owners, parts)  # in sequence, as in the core
-    if operator == "mean":
-        wholes /= np.maximum(np.bincount(owners, minlength=count), 1)[:, None]
-    return wholes
