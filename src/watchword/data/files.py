@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 from watchword._checks import Label, as_label, as_separator, as_text
 from watchword._files import atomic_file
-from watchword.data.flaws import BadLines, BadLinesChoice, Flaw, OnBadLine, shown
+from watchword.data.flaws import BadLines, BadLinesChoice, Flaw, OnBadLine, shown, two_labels
 from watchword.data.folders import folder_documents, label_file_documents, read_folder
 from watchword.data.inputs import Kind, item_batches, kind_of
 from watchword.data.lines import Source, name_of
@@ -248,10 +248,7 @@ class _Gathered:
         subject, posts, label, seqs, _ = entry
         if label is not None and label != self.label:
             if self.label is not None:
-                raise Flaw(
-                    f"subject {shown(subject)} has the label {shown(label)} here and "
-                    f"{shown(self.label)} on line {self.label_line}: use one label per subject"
-                )
+                raise two_labels(subject, label, self.label, self.label_line)
             self.label, self.label_line = label, line
         self.posts += posts
         self.seqs += seqs

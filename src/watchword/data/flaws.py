@@ -39,6 +39,14 @@ class Flaw(Exception):  # noqa: N818 - internal: users see the `DataFormatError`
         return DataFormatError(f"{place}: {self}", arguments=self.arguments)
 
 
+def two_labels(subject: str, label: object, other: object, line: int) -> Flaw:
+    """Return the flaw of a line that gives a subject a label, and an earlier line another one."""
+    return Flaw(
+        f"subject {shown(subject)} has the label {shown(label)} here and "
+        f"{shown(other)} on line {line}: use one label per subject"
+    )
+
+
 class BadLines:
     """Errors in lines: the first is raised, or all are skipped and passed to a callback."""
 

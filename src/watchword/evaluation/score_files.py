@@ -10,7 +10,7 @@ import numpy as np
 
 from watchword._arrays import FloatArray
 from watchword._checks import Label
-from watchword.data.flaws import BadLines, Flaw, shown
+from watchword.data.flaws import BadLines, Flaw, shown, two_labels
 from watchword.data.inputs import item_batches
 from watchword.data.lines import Source, name_of
 from watchword.data.records import as_given_label, as_identity
@@ -72,11 +72,7 @@ def read_post_scores(source: Source) -> PostScores:
         if label is not None:
             known, line = labels.setdefault(subject, (label, number))
             if known != label:
-                flaw = (
-                    f"subject {shown(subject)} has the label {shown(label)} here and "
-                    f"{shown(known)} on line {line}: use one label per subject"
-                )
-                bad.meet(Flaw(flaw), name=name, line=number)
+                bad.meet(two_labels(subject, label, known, line), name=name, line=number)
         posts[seq] = score, number
     if not found:
         raise bad.nothing_in(name, "scores")
