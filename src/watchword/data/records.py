@@ -167,7 +167,7 @@ def entry_reader(fields: Fields) -> Callable[[Record], SubjectEntry]:
         if text_name in record or not posts_name or posts_name not in record:
             subject = as_identity(subject_name, record.get(subject_name))
             return subject, (read_post(record),), label, (as_seq(seq),), None
-        subject = as_identity(subject_name, _first(record, owners))
+        subject = as_identity(subject_name, first_of(record, owners))
         given = _posts(record[posts_name], text_name)
         seqs = tuple(as_seq(one.get(seq_name)) for one in given)
         chunks = _chunks(record.get(chunks_name), len(given))
@@ -204,7 +204,7 @@ def document_reader(
     (text_name,), label_names, id_names = fields["text"], fields["label"], fields["id"]
 
     def read(record: Record) -> Document:
-        label = _first(record, label_names)
+        label = first_of(record, label_names)
         return Document(
             _text(record, text_name),
             None if label is None else _as_target(label, label_separator),
@@ -217,7 +217,8 @@ def document_reader(
 # Fields
 
 
-def _first(record: Record, names: Iterable[str]) -> object:
+def first_of(record: Record, names: Iterable[str]) -> object:
+    """Return the value of the first of these fields that has one; None if none has."""
     for name in names:
         value = record.get(name)
         if value is not None:

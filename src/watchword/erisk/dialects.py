@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from watchword._checks import as_choice
+from watchword.data.records import first_of
 from watchword.data.subjects import Subject
 from watchword.erisk import protocol
 from watchword.erisk.listing import contents
@@ -92,8 +93,8 @@ def as_discussion(item: object, *, target: str | None = None, number: int = 0) -
         number=protocol.round_number_from(outer.get("number", number)),
         title=title,
         content="\n\n".join(filter(None, texts)),
-        date=protocol.text_from("date", _first(submission, _DATE)),
-        id=protocol.as_identifier(_first(submission, _ID)),
+        date=protocol.text_from("date", first_of(submission, _DATE)),
+        id=protocol.as_identifier(first_of(submission, _ID)),
         context=tuple(filter(None, context)),
     )
 
@@ -158,10 +159,6 @@ def read_discussions(path: Path) -> Subject:
     return Subject(path.stem, [one.post for one in ordered])
 
 
-def _first(fields: Mapping[str, Any], names: tuple[str, ...]) -> object:
-    return next((fields[name] for name in names if fields.get(name) is not None), None)
-
-
 def _said(fields: Mapping[str, Any], name: str) -> str:
     text = protocol.text_from(name, fields.get(name))
     return "" if text.strip() in _DELETED else text
@@ -169,7 +166,7 @@ def _said(fields: Mapping[str, Any], name: str) -> str:
 
 def _is_own(fields: Mapping[str, Any], subject: str) -> bool:
     """Return whether the target wrote it; files also say so by a field `target`."""
-    return fields.get("target") is True or _first(fields, _AUTHOR) == subject
+    return fields.get("target") is True or first_of(fields, _AUTHOR) == subject
 
 
 def as_messages(data: object) -> Round | None:
