@@ -29,7 +29,7 @@ from watchword.model.functions import function_name, refuse_placeholder, same
 from watchword.model.parameters import TABLE, Parameters
 from watchword.model.refining import RefineSettings, check_refinable
 from watchword.model.results import ConfidenceTable, ModelStatistics
-from watchword.model.text import TextSource
+from watchword.model.text import TextSource, lines_by_label
 
 if TYPE_CHECKING:
     from watchword.model.tau_ss3 import TauSS3
@@ -127,9 +127,7 @@ class Engine(NamedTuple):
         """Learn the documents of each label as one text, and prune the model."""
         if self.parameters.tokenization != "pyss3":
             raise ValueError('learn_joined() needs a model with tokenization="pyss3"')
-        joined: dict[Label, list[str]] = {}
-        for text, label in zip(texts, labels, strict=True):
-            joined.setdefault(label, []).append(text if text.endswith("\n") else text + "\n")
+        joined = lines_by_label(texts, labels)
         order = sorted(joined)  # one type: `as_labels` has checked it
         counted = [len(joined[label]) for label in order]
         self.learn(["".join(joined[label]) for label in order], order, threads, counted=counted)

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import operator
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,8 @@ from watchword import _native
 from watchword._checks import as_choice, as_text
 from watchword.errors import HookError
 from watchword.model.functions import check_function, function_name, refuse_placeholder
+
+_AnyLabel = TypeVar("_AnyLabel", bound=Hashable)
 
 WordHook = Callable[[str], str | None]
 Tokenizer = Callable[[str], Iterable[tuple[int, int, str | None]]]
@@ -64,6 +66,14 @@ def read_terms(
     return [
         [[Term(*term) for term in sentence] for sentence in paragraph] for paragraph in batch.tree()
     ]
+
+
+def lines_by_label(texts: Iterable[str], labels: Iterable[_AnyLabel]) -> dict[_AnyLabel, list[str]]:
+    """Return the texts of each label as lines, which are joined to learn them as PySS3 does."""
+    lines: dict[_AnyLabel, list[str]] = {}
+    for text, label in zip(texts, labels, strict=True):
+        lines.setdefault(label, []).append(text if text.endswith("\n") else text + "\n")
+    return lines
 
 
 def batch_of_words(

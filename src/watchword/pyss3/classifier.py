@@ -11,6 +11,7 @@ import numpy as np
 from watchword._checks import as_choice, as_list, as_whole
 from watchword.model.engine import decide_several
 from watchword.model.native import core
+from watchword.model.text import lines_by_label
 from watchword.pyss3 import reading
 from watchword.pyss3.constants import (
     IDX_UNKNOWN_CATEGORY,
@@ -298,9 +299,7 @@ def _decoded(text: Any) -> str:
 
 def _joined(texts: list[str], labels: list[Hashable]) -> list[LabelledText]:
     """Return one text per label, of lines; labels in order."""
-    by_label: dict[Hashable, list[str]] = {}
-    for text, label in zip(texts, labels, strict=True):
-        by_label.setdefault(label, []).append(text if text.endswith("\n") else text + "\n")
+    by_label = lines_by_label(texts, labels)
     if None in by_label:
         raise ValueError("a document without a label (None) cannot be learnt")
     try:
