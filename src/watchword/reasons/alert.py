@@ -13,14 +13,12 @@ from operator import itemgetter
 from typing import Any, Literal
 
 import msgspec
-import numpy as np
 
-from watchword._arrays import FloatArray
 from watchword._checks import Label
 from watchword._display import ToDict
 from watchword.errors import HookError
 from watchword.model.engine import Engine
-from watchword.reasons.weights import strongest, weigh_terms
+from watchword.reasons.weights import differences, strongest, weigh_terms
 
 _MOST = 10  # entries per list
 
@@ -134,8 +132,8 @@ def _ngrams(
         for text in texts:
             terms = weigh_terms(engine, text)
             parts = (terms.counted, terms.corrections)
-            differences = (_difference(one, column, other).tolist() for one in parts)
-            columns = zip(terms.ngrams, terms.times.tolist(), *differences, strict=True)
+            favoured = (differences(one, column, other).tolist() for one in parts)
+            columns = zip(terms.ngrams, terms.times.tolist(), *favoured, strict=True)
             for ngram, times, counted, corrected in columns:
                 own = found.setdefault(ngram, [0, 0.0, 0.0])
                 own[0] += times
@@ -147,8 +145,3 @@ def _ngrams(
         (ngram, times, counted + correction, counted, correction)
         for ngram, (times, counted, correction) in found.items()
     ]
-
-
-def _difference(rows: FloatArray, column: int, other: int | None) -> FloatArray:
-    own = rows[:, column]
-    return own if other is None else np.asarray(own - rows[:, other])

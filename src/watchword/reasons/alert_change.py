@@ -14,7 +14,7 @@ from watchword.model.results import ConfidenceTable
 from watchword.reasons.change import ROUNDING, Change, make_change, mask_of
 from watchword.reasons.history import History, first_alert
 from watchword.reasons.smallest import Goal, SmallestSet, cover, fewest_in_order, smallest
-from watchword.reasons.weights import Weights
+from watchword.reasons.weights import Weights, differences
 from watchword.streams.policies import After, Overtakes, Policy, RankedBy
 
 _MOST_RIVALS = 8  # strongest other labels that are tried to prevent an alert
@@ -194,10 +194,7 @@ def _roughly(history: History, zeroing: _Zeroing) -> SmallestSet:
     An approximation for policies without an exact solution.
     """
     contributions = zeroing.contributions
-    gains = contributions[:, history.column].copy()
-    rival = history.rival(history.alert)
-    if rival is not None:
-        gains -= contributions[:, rival]
+    gains = differences(contributions, history.column, history.rival(history.alert))
     order = np.argsort(-gains, kind="stable")
     order = order[gains[order] > 0]
     decisive = zeroing.posts[order] == history.alert - 1

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from watchword._arrays import FloatArray
 from watchword._checks import Label, as_list, as_texts, as_whole
 from watchword._display import ToDict
 from watchword.data import Post, Subject
@@ -24,7 +24,7 @@ from watchword.model.explanation import Explanation
 from watchword.reasons.alert_change import change_of_alert
 from watchword.reasons.change import Change
 from watchword.reasons.history import History
-from watchword.reasons.weights import strongest
+from watchword.reasons.weights import differences, strongest
 from watchword.streams.histories import Histories, Series
 from watchword.streams.policies import Policy, Weighs, as_policy
 from watchword.streams.readers import Decision
@@ -157,10 +157,10 @@ class Story:
         history = self.history
         until = history.alert or len(self.posts)
         rival = history.rival(until)
-        posts = [
-            TippingPost(at + 1, tuple(row.tolist()), _difference(row, history.column, rival))
-            for at, row in enumerate(history.gains[:until])
-        ]
+        gains = history.gains[:until]
+        favoured = differences(gains, history.column, rival).tolist()
+        rows = zip(map(tuple, gains.tolist()), favoured, strict=True)
+        posts = [TippingPost(number, *row) for number, row in enumerate(rows, 1)]
         try:
             ngrams = self._ngrams(until, rival)
         except HookError:
@@ -188,16 +188,10 @@ class Story:
             np.add.at(times, places, np.concatenate([own.times for own in terms]))
         pairs = np.unique(np.array([places, posts], np.int64), axis=1)[0]
         in_posts = np.bincount(pairs, minlength=len(rows))
-        return [
-            TippingNgram(
-                ngram,
-                int(times[at]),
-                int(in_posts[at]),
-                tuple(sums[at].tolist()),
-                _difference(sums[at], history.column, rival),
-            )
-            for ngram, at in rows.items()
-        ]
+        favoured = differences(sums, history.column, rival).tolist()
+        contributions = map(tuple, sums.tolist())
+        columns = zip(rows, times.tolist(), in_posts.tolist(), contributions, favoured, strict=True)
+        return list(starmap(TippingNgram, columns))
 
     @cached_property
     def weighed(self) -> tuple[WeighedSum, ...]:
@@ -347,7 +341,3 @@ def _weighed(policy: Weighs, history: History, until: int) -> WeighedSum:
     ]
     ordered = sorted(found, key=lambda one: -abs(one.contribution))
     return WeighedSum(until, sum(products), policy.threshold, tuple(ordered))
-
-
-def _difference(row: FloatArray, column: int, rival: int | None) -> float:
-    return float(row[column]) - (0.0 if rival is None else float(row[rival]))

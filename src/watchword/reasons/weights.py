@@ -110,6 +110,12 @@ def _scored_terms(score: dict[str, Any]) -> Terms:
     return Terms(names, times, counted + corrected, counted, corrected)
 
 
+def differences(rows: FloatArray, column: int, rival: int | None) -> FloatArray:
+    """Return how far each row favours a label over its rival; without a rival, its value."""
+    own = rows[:, column]
+    return own if rival is None else np.asarray(own - rows[:, rival])
+
+
 def strongest(
     found: Sequence[Any],
     most: int,
