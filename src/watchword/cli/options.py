@@ -15,6 +15,7 @@ from watchword.cli.base import COUNT, FILE, refuse_together
 from watchword.cli.loading import FORMATS, Loader
 from watchword.cli.policy_notation import check_policies, check_policy, known_policies
 from watchword.data.records import SUBJECT_FIELDS
+from watchword.model.engine import engine_of
 from watchword.model.parameter_kinds import Choice, Number, Parameter, SummaryOperators, Whole
 from watchword.model.parameters import DEFAULTS, TABLE
 
@@ -286,7 +287,7 @@ def refine_choice(
     refuse_together(("--refine", refine), *conflicts.items())
     if any(value is not None for value in conflicts.values()):
         return False
-    if refine is None and (preset is not None or own["summary"] != "sum"):
+    if refine is None and (preset is not None or not engine_of(model).parameters.is_summed):
         return False
     return refine
 

@@ -17,7 +17,7 @@ from watchword.evaluation.held_out import HeldOutFold
 from watchword.evaluation.replaying import is_positive
 from watchword.evaluation.scores import BYS, By, Scores, score_streams
 from watchword.evaluation.tuning_result import Tuning
-from watchword.model.parameters import Parameters
+from watchword.model.engine import engine_of
 from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.teaching import teach
 
@@ -48,9 +48,7 @@ class FromSubjects:
 
     def can_refine(self, setting: dict[str, Any]) -> bool:
         """Return whether models with these parameters can be refined."""
-        own = self.base | setting
-        is_summed = Parameters(summary=own.get("summary", "sum")).is_summed
-        return is_summed and own.get("prune_period") is None
+        return engine_of(TauSS3(**(self.base | setting))).parameters.suits_refining
 
     def read(self, settings: list[dict[str, Any]], refined: bool) -> Iterator[Scores]:
         """Yield the scores of each fold's subjects with each setting.

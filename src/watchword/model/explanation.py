@@ -201,7 +201,7 @@ class BlockValues:
 
     def __init__(self, explained: dict[str, Any], parameters: Parameters) -> None:
         self._explained = explained
-        self._operators = parameters.operators
+        self._parameters, self._operators = parameters, parameters.operators
         self._table = explained["values"]
         self._ngrams = explained["ngrams"]
         self._score = explained["score"]
@@ -237,7 +237,7 @@ class BlockValues:
     def _levels(self) -> dict[str, FloatArray]:
         """The values of the blocks of each level."""
         # The core summarises with its own operators only; user-defined functions run here.
-        if not any(callable(operator) for operator in self._operators.values()):
+        if not self._parameters.has_own_operators:
             return {
                 "sentence": self._explained["sentence_values"],
                 "paragraph": self._explained["paragraph_values"],
@@ -275,7 +275,7 @@ class BlockValues:
     def _shares(self) -> dict[str, _Shares | None]:
         """The shares of the parts of each level's blocks."""
         found: dict[str, _Shares | None] = dict.fromkeys(LEVELS, _ALL)
-        if set(self._operators.values()) == {"sum"}:
+        if self._parameters.is_summed:
             return found
         values = {"ngram": self.ngram_values, **self._levels}
         shares: _Shares | None = _Shares(np.ones_like(values["document"]), np.ones(1))

@@ -306,6 +306,26 @@ class Parameters:
         """Whether the confidence of a text is a sum over its n-grams, which can be corrected."""
         return all(operator == "sum" for operator in self.operators.values())
 
+    @property
+    def is_additive(self) -> bool:
+        """Whether an n-gram without a value would lower that of its text by its contribution."""
+        return all(operator in ("sum", "mean") for operator in self.operators.values())
+
+    @property
+    def suits_refining(self) -> bool:
+        """Whether models are refined where that is the default: not if learning prunes counts."""
+        return self.is_summed and self.prune_period is None
+
+    @property
+    def is_normalised(self) -> bool:
+        """Whether values depend on the largest of the model, which costs a pass over it."""
+        return self.confidence_function != "gv"
+
+    @property
+    def weighs_words(self) -> bool:
+        """Whether the value of an n-gram depends on its words, too, and not only on counts."""
+        return self.confidence_function == "norm_gv_xai"
+
     def as_dict(self) -> dict[str, Any]:
         """Return the parameters by name."""
         return {one.name: getattr(self, one.name) for one in TABLE}

@@ -19,8 +19,6 @@ from watchword.model.engine import Engine
 from watchword.model.explanation import BlockValues, summarised
 from watchword.model.parameter_kinds import Level
 
-_ADDING = ("sum", "mean")  # zeroing an occurrence subtracts exactly its contribution
-
 
 class Terms(NamedTuple):
     """The n-grams that a text's value adds up: how often each occurs, and what that adds."""
@@ -40,14 +38,10 @@ class Weights:
     values: FloatArray  #: confidence of each occurrence
     contributions: FloatArray  #: the share of it that reaches the document's value
     operators: dict[Level, str]  #: summary operators, level by level
+    adds_up: bool  #: whether zeroing an occurrence subtracts exactly its contribution
     owners: dict[str, tuple[IntArray, int]]  #: as of `BlockValues`
     terms: Terms  #: the occurrences or, in a refined model, the overlapping n-grams of the score
     score: FloatArray | None = None  #: the refined score: the bias and all contributions
-
-    @property
-    def adds_up(self) -> bool:
-        """Whether zeroing an occurrence subtracts exactly its contribution from the value."""
-        return all(operator in _ADDING for operator in self.operators.values())
 
     def without(self, zeroed: BoolArray) -> FloatArray:
         """Return the text's values with some occurrences zeroed, added in the core's order."""
@@ -73,6 +67,7 @@ def weigh(engine: Engine, text: str) -> Weights:
         values=blocks.ngram_values,
         contributions=contributions,
         operators=engine.parameters.operator_names,
+        adds_up=engine.parameters.is_additive,
         owners=blocks.owners,
         terms=(_counted_terms(ngrams, contributions) if score is None else _scored_terms(score)),
         score=None if score is None else explained["value"],

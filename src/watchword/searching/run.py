@@ -107,9 +107,8 @@ class Job:
 
 
 def _can_refine(setting: Setting) -> bool:
-    prunes = setting.get(PRUNE, 0) or setting["prune_period"] is not None
     parameters = Parameters(**{name: value for name, value in setting.items() if name != PRUNE})
-    return not prunes and parameters.is_summed
+    return not setting.get(PRUNE, 0) and parameters.suits_refining
 
 
 @dataclass

@@ -31,8 +31,6 @@ SHAPING = (
     PRUNE,
 )
 
-_NORMALISED = ("norm_gv", "norm_gv_xai")
-
 
 @dataclass(frozen=True)
 class HeldOutTexts:
@@ -76,10 +74,11 @@ def follow(split: Split, settings: Iterable[Setting], base: dict[str, Any]) -> H
     longest = max(setting["max_ngram"] for setting in tried)
     engine = _taught(split, tried[0] | {"max_ngram": longest})
     functions = {setting["confidence_function"] for setting in tried}
+    kinds = [Parameters(confidence_function=function) for function in functions]
     trails = engine.native.trails(
         split.terms.reading.part(split.held_out.tolist()),
-        not functions.isdisjoint(_NORMALISED),
-        "norm_gv_xai" in functions,
+        any(kind.is_normalised for kind in kinds),
+        any(kind.weighs_words for kind in kinds),
     )
 
     def confidence(parameters: Parameters) -> ConfidenceTable:

@@ -177,8 +177,7 @@ class TauSS3Classifier(ClassifierMixin, TextInput):  # type: ignore[misc]
         """Return whether a model is to be refined, and can be."""
         if not isinstance(self.refine, bool | np.bool_):
             raise ValueError(f"refine must be True or False, got {self.refine!r}")
-        can_be = self.prune_period is None and model.parameters["summary"] == "sum"
-        return bool(self.refine) and can_be
+        return bool(self.refine) and engine_of(model).parameters.suits_refining
 
     # Reading
 

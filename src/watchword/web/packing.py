@@ -35,8 +35,7 @@ def pack_model(model: TauSS3) -> dict[str, Any]:
     parameters, snapshot = engine.parameters, engine.snapshot()
     offsets, data = snapshot["word_offsets"].tolist(), snapshot["word_bytes"].tobytes()
     words = [data[begin:end].decode() for begin, end in pairwise(offsets)]
-    # Only with norm_gv_xai does a value depend on more than counts: on the n-gram's words.
-    rows = _ValueRows(sharing=parameters.confidence_function != "norm_gv_xai")
+    rows = _ValueRows(sharing=not parameters.weighs_words)
     levels: list[dict[str, str]] = []
     above: LevelArrays = {}
     spelt: list[NgramWords] = [()]
