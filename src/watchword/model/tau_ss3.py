@@ -165,17 +165,15 @@ class TauSS3:
         progress: Progress | None = None,
         **parameters: Any,
     ) -> TauSS3:
-        """Search for the best parameters on these texts (`search`) and return a taught model.
+        """Search for the best parameters on these texts and return a taught model.
 
-        The search ends after `trials` settings, with `budget` ("5m", or seconds), or with whichever
-        comes first; by default after 30 seconds. The same number of trials gives the same model,
-        whatever the machine and its load; a budget may allow more or fewer. The parameters of
-        `TauSS3(**parameters)` are tried first, so the result is never worse by cross-validation.
+        This is a random `search`, whose docstring has the arguments. It ends after `trials`
+        settings, with `budget`, or with whichever comes first; by default after 30 seconds. The
+        parameters of `TauSS3(**parameters)` are tried first, so the result is never worse by
+        cross-validation.
 
-        At the end, the best parameters and the first ones are also tried with refinement
-        (`refine`). The model is refined if that is better by cross-validation: see its
-        `refinement`. This, and learning all texts, takes additional time. With `keep`, a later call
-        resumes the search.
+        The model is refined if that is better by cross-validation: see its `refinement`. Trying
+        this, and learning all texts, takes additional time.
 
         >>> texts = ["machine learning", "deep learning", "what a match", "the match"] * 5
         >>> labels = ["tech", "tech", "sports", "sports"] * 5
