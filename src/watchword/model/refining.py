@@ -324,6 +324,9 @@ def _lowest(loss: Callable[[float], float], low: float, high: float, steps: int)
 def softmax(scores: FloatArray, temperature: float) -> FloatArray:
     """Return the probabilities of labels from refined scores; rows add up to 1.
 
+    In `_native.softmax`, a row of zeros says that there is no evidence, and stays as it is. Here,
+    its loss counts like that of other rows.
+
     >>> softmax(np.array([[1.0, 1.0]]), 0.5).tolist()
     [[0.5, 0.5]]
     """
