@@ -5,7 +5,7 @@
 - Runs of any team and their scores: `run_files`, `run_score`, `scoring`, `symptoms`.
 - The paper: `published` results, `paper_tasks`, and `paper/` for its experiments and figures.
 - Tasks from 2019 on: the `client`, with `protocol`, `dialects`, `transport`, `journal` and
-  `emissions`; the practice `server`, with `practice_task` and `faults`.
+  `emissions`; the practice `server`, with `practice_task`, `faults` and `fault_injection`.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from typing import Any
 from watchword._checks import Label, as_whole
 from watchword.data.subjects import Subject
 from watchword.erisk.dialects import DIALECTS, DialectName
+from watchword.erisk.faults import Faults
 from watchword.erisk.practice_task import ConflictError, DuplicateError, PracticeTask, TaskResults
 from watchword.erisk.protocol import parse_json
 from watchword.errors import DataFormatError, MissingExtraError
@@ -27,7 +28,7 @@ try:
     from starlette.responses import JSONResponse, Response
     from starlette.routing import Route
 
-    from watchword.erisk.faults import LAGGING, DroppableProtocol, FaultInjection, Faults
+    from watchword.erisk.fault_injection import LAGGING, DroppableProtocol, FaultInjection
     from watchword.web.connections import read_body
     from watchword.web.listening import (
         as_token,

@@ -39,6 +39,7 @@ from watchword.cli.policy_notation import parse_policies
 from watchword.cli.signals import term_as_interrupt
 from watchword.cli.stream_options import combination_options
 from watchword.erisk.dialects import NAMES
+from watchword.erisk.faults import KINDS
 from watchword.streams import FunctionModel
 
 if TYPE_CHECKING:
@@ -183,14 +184,12 @@ def _runs(
 
 # watchword erisk server
 
-_FAULTS = ("drop", "lose", "cut", "error", "busy", "garbage", "lag", "slow")
-
 
 def _shares(text: str) -> dict[str, float]:
     shares = numbers_by_name(text, "drop=0.1")
     for name in shares:
-        if name not in _FAULTS:
-            raise ValueError(f"{name!r} is not one of {', '.join(_FAULTS)}")
+        if name not in KINDS:
+            raise ValueError(f"{name!r} is not one of {', '.join(KINDS)}")
     return shares
 
 
@@ -208,7 +207,7 @@ def _shares(text: str) -> dict[str, float]:
 @server_options(_TOKEN_VARIABLE, user="the client", default="random; none on such a host")
 @option(
     "--faults FAULT=SHARE,…",
-    f"Share of responses with a fault: {', '.join(_FAULTS)}.",
+    f"Share of responses with a fault: {', '.join(KINDS)}.",
     parse=_shares,
 )
 @option("--seed", "Random seed of the faults.", type=int, default=0)
