@@ -193,8 +193,18 @@ def as_choice(name: str, value: object, choices: tuple[_Choice, ...]) -> _Choice
     """
     if isinstance(value, str) and value in choices:
         return choices[choices.index(value)]
-    listed = ", ".join(map(repr, choices))
-    raise ValueError(f"{name} must be one of {listed}, got {value!r}")
+    raise ValueError(f"{name} must be one of {reprs(choices)}, got {value!r}")
+
+
+def reprs(values: Iterable[object], most: int | None = None) -> str:
+    """Return the values as in code for a message: all, or the first ones and an ellipsis.
+
+    >>> reprs(["ann", 3]), reprs(["ann", "bob", "cid"], most=2)
+    ("'ann', 3", "'ann', 'bob', …")
+    """
+    known = list(values)
+    shown = known[:most]
+    return ", ".join(map(repr, shown)) + (", …" if len(shown) < len(known) else "")
 
 
 def as_list(values: Iterable[Any], what: str) -> list[Any]:

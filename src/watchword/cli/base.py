@@ -25,7 +25,7 @@ from rich.text import Text
 
 import watchword
 from watchword import TauSS3, WatchwordError
-from watchword._checks import Label, Target
+from watchword._checks import Label, Target, reprs
 from watchword._display import finite, visible
 from watchword._files import atomic_file, writing_to
 from watchword._interrupts import INTERRUPTED, interruptible
@@ -367,8 +367,8 @@ def find_label(text: str, labels: Iterable[Label], *, where: str) -> Label:
     for label in known:
         if str(label) == text:
             return label
-    listed = ", ".join(map(repr, known[:20])) + (", …" if len(known) > 20 else "")
-    raise UnknownLabelError(f"unknown label {text!r}; {where} has {listed or 'none'}")
+    listed = reprs(known, most=20) or "none"
+    raise UnknownLabelError(f"unknown label {text!r}; {where} has {listed}")
 
 
 def model_of(like: Path | None, preset: str | None, parameters: dict[str, Any]) -> TauSS3:

@@ -25,6 +25,7 @@ from watchword._checks import (
     as_labels,
     as_list,
     as_whole,
+    reprs,
 )
 from watchword._display import csv_of
 from watchword.evaluation.label_counts import (
@@ -378,8 +379,7 @@ def evaluate(
 
 def _known(name: str) -> str:
     if name not in MEASURES:
-        listed = ", ".join(map(repr, MEASURES))
-        raise ValueError(f"a measure must be one of {listed}, got {name!r}")
+        raise ValueError(f"a measure must be one of {reprs(MEASURES)}, got {name!r}")
     return name
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from watchword._arrays import FloatArray
-from watchword._checks import as_above_zero, as_number
+from watchword._checks import as_above_zero, as_number, reprs
 
 AlertMeasure = str | Mapping[str, float] | Callable[..., float]
 
@@ -138,7 +138,7 @@ class Objective:
             return cls(getattr(measure, "__name__", "measure"), function=measure)
         raise ValueError(
             "measure must be a function or one of 'erde5', 'erde50' (or another deadline), "
-            f"{', '.join(map(repr, MEASURES))}, or weights of these, got {measure!r}"
+            f"{reprs(MEASURES)}, or weights of these, got {measure!r}"
         )
 
     @property
@@ -236,6 +236,6 @@ def _checked(
         if not is_measure(name):
             raise ValueError(
                 f"{argument} has the unknown measure {name!r}; known are 'erde5', 'erde50' (or "
-                f"another deadline), {', '.join(map(repr, MEASURES))}"
+                f"another deadline), {reprs(MEASURES)}"
             )
     return {name: check(f"{argument}[{name!r}]", value) for name, value in given.items()}

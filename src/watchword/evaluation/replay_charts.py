@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from watchword._arrays import BoolArray, IntArray
-from watchword._checks import as_share
+from watchword._checks import as_share, reprs
 from watchword._display import excerpt, many
 from watchword.evaluation.charts import ALERT, Chart, ChartLine, ChartPoint, Curve, as_points
 from watchword.evaluation.objectives import erde_names, is_measure, text_of
@@ -101,7 +101,7 @@ def frontier_chart(
 ) -> Chart:
     """Return a chart of settings by median delay and a measure; `own` is the chosen one."""
     if not is_measure(measure) or measure == "median_delay" or measure not in own:
-        known = ", ".join(repr(one) for one in own if one != "median_delay")
+        known = reprs(one for one in own if one != "median_delay")
         raise ValueError(f"measure must be one of {known}, got {measure!r}")
     points, best = frontier(rows, measure, least_recall=as_share("least_recall", least_recall))
     dots = points[:: max(1, -(-len(points) // _MOST_DOTS))]

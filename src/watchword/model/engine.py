@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from watchword import _native
 from watchword._arrays import FloatArray
-from watchword._checks import Label, as_label, as_threads
+from watchword._checks import Label, as_label, as_threads, reprs
 from watchword.errors import (
     EmptyModelError,
     IncompatibleModelsError,
@@ -341,8 +341,9 @@ class Engine(NamedTuple):
         known = as_label(label)
         labels = self.labels
         if known not in labels:
-            listed = ", ".join(map(repr, labels[:10])) + (", …" if len(labels) > 10 else "")
-            raise UnknownLabelError(f"unknown label {known!r}; the model knows {listed}")
+            raise UnknownLabelError(
+                f"unknown label {known!r}; the model knows {reprs(labels, most=10)}"
+            )
         return known
 
     def words_of(self, ngram: str | Sequence[str]) -> list[str]:

@@ -8,7 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from watchword._arrays import FloatArray
-from watchword._checks import Label, as_choice, as_label, as_not_negative, as_number, as_whole
+from watchword._checks import (
+    Label,
+    as_choice,
+    as_label,
+    as_not_negative,
+    as_number,
+    as_whole,
+    reprs,
+)
 
 SummaryFunction = Callable[[FloatArray], FloatArray]
 SummaryName = Literal["sum", "max", "mean"]
@@ -155,7 +163,7 @@ class SummaryOperators(Choice):
         for known in SUMMARY_NAMES:
             if isinstance(operator, str) and operator == known:
                 return known
-        names = ", ".join(map(repr, SUMMARY_NAMES))
+        names = reprs(SUMMARY_NAMES)
         raise ValueError(f"{self.name} must be one of {names} or a function, got {operator!r}")
 
     def to_native(self, value: Any) -> Any:

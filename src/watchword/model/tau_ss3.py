@@ -25,6 +25,7 @@ from watchword._checks import (
     as_texts,
     as_threads,
     as_whole,
+    reprs,
 )
 from watchword._files import atomic_file
 from watchword.data import Post, Subject
@@ -209,7 +210,7 @@ class TauSS3:
 
     def __repr__(self) -> str:
         labels = self.labels
-        shown = ", ".join(map(repr, labels[:5])) + (", …" if len(labels) > 5 else "")
+        shown = reprs(labels, most=5)
         return f"<TauSS3 of {len(labels)} labels: {shown}>" if labels else "<TauSS3, empty>"
 
     def _repr_html_(self) -> str | None:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from watchword._arrays import IntArray
-from watchword._checks import as_list, as_whole
+from watchword._checks import as_list, as_whole, reprs
 from watchword._files import AnyPath, atomic_file
 from watchword.evaluation import folds as own_folds
 from watchword.evaluation.label_counts import cells_of
@@ -78,7 +78,7 @@ class _Results:
         if metric == "hamming-loss" and not self.multilabel:
             raise ValueError("'hamming-loss' is only for documents with several labels")
         if metric is not None and metric not in ("accuracy", *_NAMES, *_OF_SEVERAL):
-            listed = ", ".join(map(repr, ("accuracy", *_NAMES, *_OF_SEVERAL)))
+            listed = reprs(("accuracy", *_NAMES, *_OF_SEVERAL))
             raise KeyError(f"{metric!r} is not a valid metric (expected: {listed})")
         if metric in _NAMES and target not in _AVERAGES and str(target) not in self.categories:
             raise KeyError(f"{target!r} is not a valid target (an average or a category)")

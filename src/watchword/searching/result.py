@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from watchword._checks import Label, Targets, as_labelled_texts
+from watchword._checks import Label, Targets, as_labelled_texts, reprs
 from watchword._display import csv_of, finite, named_values, ranked_lines
 from watchword.evaluation.label_counts import LabelMeasures, cells_of
 from watchword.evaluation.labels import MEASURES, Evaluation
@@ -30,8 +30,8 @@ def judge_of(measure: Measure) -> tuple[str, Callable[[Evaluation], float], int]
     if callable(measure):
         return getattr(measure, "__name__", "measure"), measure, 1
     if measure not in MEASURES:
-        listed = ", ".join(map(repr, MEASURES))
-        raise ValueError(f"measure must be a function or one of {listed}, got {measure!r}")
+        names = reprs(MEASURES)
+        raise ValueError(f"measure must be a function or one of {names}, got {measure!r}")
     return measure, lambda found: found.measure(measure), -1 if measure in _LESS_IS_BETTER else 1
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from watchword._checks import Label, as_choice
+from watchword._checks import Label, as_choice, reprs
 from watchword.errors import UnknownAlertError, UnknownLabelError
 from watchword.reasons.alert import AlertReasons, alert_reasons
 from watchword.service.choices import VERDICTS, Verdict
@@ -279,8 +279,7 @@ def _true_label(
     """Return the label that a mark says the subject has, if it says so."""
     known = detector.engine.labels
     if label is not None and label not in known:
-        listed = ", ".join(map(repr, known))
-        raise UnknownLabelError(f"unknown label {label!r}; the model knows {listed}")
+        raise UnknownLabelError(f"unknown label {label!r}; the model knows {reprs(known)}")
     if verdict == "right" and label not in (None, alerted):
         raise ValueError(f"a right alert for {alerted!r} cannot have the label {label!r}")
     if verdict == "wrong" and label == alerted:

@@ -22,6 +22,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import ASGIApp, Scope
 
+from watchword._checks import reprs
 from watchword.errors import StoreUnavailableError, WatchwordError
 from watchword.service.choices import SCOPES as SCOPES
 from watchword.service.logs import logger
@@ -91,7 +92,7 @@ def tokens_in(store: Store) -> list[Token]:
 def remove_token(store: Store, name: str) -> None:
     """Remove a token; services that use the store refuse it within a second."""
     if not store.change("DELETE FROM tokens WHERE name = ? RETURNING name", name):
-        known = ", ".join(repr(one.name) for one in tokens_in(store))
+        known = reprs(one.name for one in tokens_in(store))
         raise TokenError(f"unknown token {name!r} (known: {known or 'none'})")
 
 

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from watchword._arrays import FloatArray
-from watchword._checks import Label
+from watchword._checks import Label, reprs
 from watchword.errors import UnknownLabelError
 from watchword.model.explanation import Block, Explanation, ScoredNgram
 
@@ -302,8 +302,8 @@ class Rules:
 def column_of(labels: Sequence[Label], label: Label) -> int:
     """Return the index of a label, or raise `UnknownLabelError`."""
     if label not in labels:
-        listed = ", ".join(map(repr, labels))
-        raise UnknownLabelError(f"unknown label {label!r}; the explanation has {listed}")
+        known = reprs(labels)
+        raise UnknownLabelError(f"unknown label {label!r}; the explanation has {known}")
     return list(labels).index(label)
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from watchword._checks import reprs
 from watchword.errors import DataFormatError, MissingExtraError, WatchwordError
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def column_type(frame: DataFrame, role: str, name: str) -> Any:
     for field in frame.schema.fields:
         if field.name == name:
             return field.dataType
-    listed = ", ".join(map(repr, frame.columns)) or "none"
+    listed = reprs(frame.columns) or "none"
     raise DataFormatError(
         f"column {name!r} for {role} not found; the columns are {listed}", arguments=(role,)
     )

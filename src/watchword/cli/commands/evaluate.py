@@ -10,7 +10,7 @@ import click
 
 import watchword
 from watchword import Subject, TauSS3
-from watchword._checks import Label
+from watchword._checks import Label, reprs
 from watchword.cli.base import FILE, emit, is_given, refuse_together, show, verb, warn
 from watchword.cli.loading import Loader, is_function, load_model, load_scores
 from watchword.cli.options import flag, option, policy_option, reading_options
@@ -164,7 +164,7 @@ def _check_truth(subjects: Sequence[Subject], positive: Label) -> None:
     """Raise if no subject has the positive label: all measures would be perfect."""
     labels = {subject.label: None for subject in subjects}
     if labels and None not in labels and positive not in labels:
-        known = ", ".join(map(repr, labels))
+        known = reprs(labels)
         raise UnknownLabelError(f"no subject has the label {positive!r}; the data has {known}")
 
 
@@ -235,5 +235,5 @@ def _without_subjects(batches: Iterable[Texts]) -> Iterator[Texts]:
 def _warn_of_unknown(labels: Sequence[Label], model: TauSS3) -> None:
     unknown = [label for label in labels if label not in model.labels]
     if unknown:
-        named = ", ".join(map(repr, unknown[:_NAMED])) + (", …" if len(unknown) > _NAMED else "")
+        named = reprs(unknown, most=_NAMED)
         warn(f"Warning: the model does not know {named} and will never predict it")
