@@ -15,6 +15,7 @@ import click
 
 from watchword import TauSS3
 from watchword._checks import Label
+from watchword._display import many
 from watchword.cli.base import find_label, message_of, warn
 from watchword.data import Subject, read_folder, read_subjects
 from watchword.data.flaws import BadLines, BadLinesChoice
@@ -113,8 +114,7 @@ class Loader:
     def report(self) -> None:
         """Print how many lines were skipped, if any."""
         if self.skipped:
-            lines = "1 line" if self.skipped == 1 else f"{self.skipped} lines"
-            warn(f"skipped: {lines} in total")
+            warn(f"skipped: {many(self.skipped, 'line')} in total")
 
     def format_of(self, source: str) -> Format:
         """Return the format of a source: the chosen one, or what its name says."""

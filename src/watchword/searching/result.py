@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from watchword._checks import Label, Targets, as_labelled_texts, reprs
-from watchword._display import csv_of, finite, named_values, ranked_lines
+from watchword._display import csv_of, finite, many, named_values, ranked_lines
 from watchword.evaluation.label_counts import LabelMeasures, cells_of
 from watchword.evaluation.labels import MEASURES, Evaluation
 from watchword.model.parameters import Parameters
@@ -146,7 +146,8 @@ class Search:
             ],
         )
         if self.unfinished:
-            lines.append(f"{self.unfinished} settings were not reached")
+            verb = "was" if self.unfinished == 1 else "were"
+            lines.append(f"{many(self.unfinished, 'setting')} {verb} not reached")
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from watchword._display import many
 from watchword.show import svg
 from watchword.show.blocks import PlainData, as_value, shown_columns
 from watchword.show.palette import label_colour, label_dash
@@ -135,7 +136,7 @@ def _alert(plain: PlainData, frame: _TimelineFrame) -> Iterator[svg.Markup]:
     if not delay:
         return
     x = frame.x(delay)
-    text = f"alert after {delay} {'post' if delay == 1 else 'posts'}"
+    text = f"alert after {many(delay, 'post')}"
     room = svg.text_width(text, 12) / 2
     middle = min(max(x, frame.left + room), frame.right - room + 20)
     yield svg.line(x, frame.top - 6, x, frame.bottom, stroke_width=1.5, stroke_dasharray="3 3")
