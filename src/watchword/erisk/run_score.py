@@ -19,6 +19,7 @@ from watchword.erisk.tables import NEGATIVE, POSITIVE
 from watchword.erisk.truth import warn_about_data
 from watchword.errors import DataFormatError
 from watchword.evaluation import metrics
+from watchword.evaluation.alert_measures import alert_measure
 from watchword.evaluation.metrics import CHUNKS
 from watchword.evaluation.paired_tests import randomization_test
 from watchword.evaluation.replaying import Ranking
@@ -28,10 +29,11 @@ RANKED = ("precision_at_10", "ndcg_at_10", "ndcg_at_100")
 
 MeasureSet = Literal["erisk", "mentalriskes", "pan"]
 _LATE = ("erde", "latency", "speed", "f_latency")
+_OF_CLASSES = ("accuracy", "macro_precision", "macro_recall", "macro_f1")
 # The measures of the organisers, in the order of their tables; "erde" is one for each deadline.
 MEASURES: dict[MeasureSet, tuple[str, ...]] = {
     "erisk": ("precision", "recall", "f1", *_LATE),
-    "mentalriskes": ("accuracy", "macro_precision", "macro_recall", "macro_f1", *_LATE),
+    "mentalriskes": (*_OF_CLASSES, *_LATE),
     "pan": ("precision", "recall", "f1", "f05"),
 }
 
@@ -253,9 +255,9 @@ def _columns(
     if rounds := name.partition("_after_")[2]:
         order = np.arange(len(found.subjects))  # for ties; subjects are sorted
         return found.alerted, scores[int(rounds)], order
-    if name.startswith(_LATE):
-        return found.alerted, found.delays
-    return found.alerted, *found.classes
+    if name in _OF_CLASSES:
+        return found.alerted, *found.classes
+    return found.alerted, found.delays
 
 
 def _measure(name: str, p: float) -> Callable[..., float]:
@@ -263,31 +265,18 @@ def _measure(name: str, p: float) -> Callable[..., float]:
     kind, _, rounds = name.partition("_after_")
     if rounds:
         return partial(_ranking_measure, kind)
-    if name.startswith("erde"):
-        return partial(metrics.erde, deadline=int(name.removeprefix("erde")), minimum_delay=0)
-    late: dict[str, Callable[..., float]] = {
-        "latency": partial(metrics.latency, minimum_delay=0),
-        "speed": partial(metrics.speed, p=p, minimum_delay=0),
-        "f_latency": partial(metrics.latency_weighted_f1, p=p, minimum_delay=0),
-    }
-    return late.get(name) or partial(_class_measure, name)
+    return partial(_class_measure, name) if name in _OF_CLASSES else alert_measure(name, p)
 
 
 def _class_measure(
     name: str,
-    truth: BoolArray,
-    alerted: BoolArray,
+    _truth: BoolArray,
+    _alerted: BoolArray,
     true: NDArray[Any],
     decided: NDArray[Any],
-    *,
-    positive: bool = True,
+    **_options: object,
 ) -> float:
-    """Return a quality of the alerts, the accuracy, or a mean over the classes that occur."""
-    if name in ("precision", "recall", "f1"):
-        found = metrics.precision_recall_f1(truth, alerted, positive=positive)
-        return float(getattr(found, name))
-    if name == "f05":
-        return metrics.f_score(truth, alerted, positive=positive, beta=0.5)
+    """Return the accuracy, or a mean over the classes that occur."""
     if name == "accuracy":
         return float((true == decided).mean())
     kind = name.removeprefix("macro_")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -17,7 +16,9 @@ from watchword._checks import Label, as_not_negative, as_whole
 from watchword._display import aligned, csv_of, finite, many
 from watchword.data import Subject
 from watchword.evaluation import metrics
+from watchword.evaluation.alert_measures import alert_measure
 from watchword.evaluation.metrics import ErdeBounds
+from watchword.evaluation.objectives import erde_names
 from watchword.evaluation.scores import By, Scores, alerts_of, score_streams
 from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.function_model import FunctionModel
@@ -205,24 +206,17 @@ class Replay:
             raise ValueError(f"intervals need a subject with the label {self.scores.positive!r}")
         alerted = [outcome.label is not None for outcome in self.outcomes]
         delays = [outcome.delay for outcome in self.outcomes]
-        asked: dict[str, Callable[..., float]] = {
-            f"erde{deadline}": partial(metrics.erde, deadline=deadline)
-            for deadline in self.measures.erde
-        }
-        asked["f1"] = _f1
-        asked["f_latency"] = partial(metrics.latency_weighted_f1, p=self.measures.latency_p)
         return {
             name: metrics.bootstrap_interval(
-                measure,
+                alert_measure(name, self.measures.latency_p),
                 truth,
                 (alerted, delays),
                 positive=True,
                 seed=seed,
                 repeats=repeats,
                 confidence_level=confidence_level,
-                minimum_delay=0,
             )
-            for name, measure in asked.items()
+            for name in (*erde_names(self.measures.erde), "f1", "f_latency")
         }
 
     def ranking(self, rounds: Iterable[int] = RANKING_ROUNDS) -> list[Ranking]:
@@ -378,11 +372,6 @@ def first_delays(totals: IntArray, by: By) -> FloatArray:
     return np.asarray(np.where(totals > 0, first, np.inf))
 
 
-def _f1(truth: BoolArray, alerted: BoolArray, _delays: IntArray, **options: Any) -> float:
-    """Return F₁, with the signature of the measures that use delays."""
-    return metrics.precision_recall_f1(truth, alerted, positive=options["positive"]).f1
-
-
 def average_precision_of(scores: Scores, score: ScoreName) -> float:
     """Return the average precision of ranking subjects by a score after their last post."""
     return metrics.average_precision(
@@ -415,20 +404,25 @@ def _measures(
 ) -> Measures:
     truth = is_positive(scores)
     first = first_delays(scores.totals, scores.by)
-    arguments = (truth, alerted, delays)
     options: dict[str, Any] = {"positive": True, "minimum_delay": 0}
+
+    def measured(name: str) -> float:
+        return alert_measure(name, p)(truth, alerted, delays, positive=True)
+
     return Measures(
         subjects=truth.size,
         positives=int(truth.sum()),
         alerts=int(alerted.sum()),
-        erde={one: metrics.erde(*arguments, deadline=one, **options) for one in deadlines},
+        erde={one: measured(f"erde{one}") for one in deadlines},
         erde_bounds={
             one: metrics.erde_bounds(truth, first, deadline=one, **options) for one in deadlines
         },
-        **asdict(metrics.precision_recall_f1(truth, alerted, positive=True)),
-        median_delay=metrics.latency(*arguments, **options),
-        speed=metrics.speed(*arguments, p=p, **options),
-        f_latency=metrics.latency_weighted_f1(*arguments, p=p, **options),
+        precision=measured("precision"),
+        recall=measured("recall"),
+        f1=measured("f1"),
+        median_delay=measured("latency"),
+        speed=measured("speed"),
+        f_latency=measured("f_latency"),
         average_precision=average_precision_of(scores, score),
         latency_p=p,
     )
