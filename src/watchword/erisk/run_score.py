@@ -19,7 +19,7 @@ from watchword.erisk.tables import NEGATIVE, POSITIVE
 from watchword.erisk.truth import warn_about_data
 from watchword.errors import DataFormatError
 from watchword.evaluation import metrics
-from watchword.evaluation.alert_measures import alert_measure
+from watchword.evaluation.alert_measures import alert_measure, bounds_by_deadline, first_delays
 from watchword.evaluation.metrics import CHUNKS
 from watchword.evaluation.paired_tests import randomization_test
 from watchword.evaluation.replaying import Ranking
@@ -128,18 +128,14 @@ def score_run(
         measures[name] = finite(_measure(name, p)(truths, *columns, positive=True))
     for each in ranked:
         measures |= {f"{name}_after_{each.rounds}": getattr(each, name) for name in RANKED}
-    options: dict[str, Any] = {"positive": True, "minimum_delay": 0}
-    bounds = {
-        name: metrics.erde_bounds(truths, outcomes.first_delays, deadline=limit, **options)
-        for name, limit in limits.items()
-    }
+    bounds = bounds_by_deadline(truths, outcomes.first_delays, limits.values())
     return RunScore(
         run.name,
         len(outcomes.subjects),
         int(truths.sum()),
         int(outcomes.alerted.sum()),
         measures,
-        bounds,
+        {f"erde{limit}": bound for limit, bound in bounds.items()},
         ranked,
         outcomes,
         scores,
@@ -178,7 +174,7 @@ def _chunk_outcomes(
         is_positive,
         alerted,
         metrics.chunk_delays(chunks, posts),
-        np.where(posts > 0, metrics.chunk_delays(1, posts), np.inf),
+        first_delays(posts, "chunk"),
         (is_positive, alerted),
     )
 

@@ -13,8 +13,8 @@ import numpy as np
 from watchword._arrays import BoolArray, FloatArray, IntArray
 from watchword._checks import as_whole
 from watchword.evaluation import metrics
+from watchword.evaluation.alert_measures import first_delays
 from watchword.evaluation.objectives import MEASURES, Objective, erde_names, sign_of
-from watchword.evaluation.replaying import first_delays
 from watchword.evaluation.scores import By
 
 if TYPE_CHECKING:  # `import watchword` does not load NumPy's generators

@@ -16,7 +16,7 @@ from watchword._checks import Label, as_not_negative, as_whole
 from watchword._display import aligned, csv_of, finite, many
 from watchword.data import Subject
 from watchword.evaluation import metrics
-from watchword.evaluation.alert_measures import alert_measure
+from watchword.evaluation.alert_measures import alert_measure, bounds_by_deadline, first_delays
 from watchword.evaluation.metrics import ErdeBounds
 from watchword.evaluation.objectives import erde_names
 from watchword.evaluation.scores import By, Scores, alerts_of, score_streams
@@ -366,12 +366,6 @@ def is_positive(scores: Scores) -> BoolArray:
     return np.array([label == scores.positive for label in scores.truth], np.bool_)
 
 
-def first_delays(totals: IntArray, by: By) -> FloatArray:
-    """Return the earliest possible delay of each subject; infinite without posts."""
-    first = metrics.chunk_delays(1, totals) if by == "chunk" else np.ones(totals.size, np.int64)
-    return np.asarray(np.where(totals > 0, first, np.inf))
-
-
 def average_precision_of(scores: Scores, score: ScoreName) -> float:
     """Return the average precision of ranking subjects by a score after their last post."""
     return metrics.average_precision(
@@ -403,8 +397,6 @@ def _measures(
     p: float,
 ) -> Measures:
     truth = is_positive(scores)
-    first = first_delays(scores.totals, scores.by)
-    options: dict[str, Any] = {"positive": True, "minimum_delay": 0}
 
     def measured(name: str) -> float:
         return alert_measure(name, p)(truth, alerted, delays, positive=True)
@@ -414,9 +406,7 @@ def _measures(
         positives=int(truth.sum()),
         alerts=int(alerted.sum()),
         erde={one: measured(f"erde{one}") for one in deadlines},
-        erde_bounds={
-            one: metrics.erde_bounds(truth, first, deadline=one, **options) for one in deadlines
-        },
+        erde_bounds=bounds_by_deadline(truth, first_delays(scores.totals, scores.by), deadlines),
         precision=measured("precision"),
         recall=measured("recall"),
         f1=measured("f1"),
