@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from watchword._arrays import BoolArray, FloatArray, IntArray
 from watchword._checks import as_whole
 from watchword.evaluation import metrics
+from watchword.evaluation.alert_counts import AlertCounts
 from watchword.evaluation.alert_measures import first_delays
 from watchword.evaluation.objectives import MEASURES, Objective, erde_names, sign_of
 from watchword.evaluation.scores import By
@@ -50,6 +51,11 @@ class HeldOutFold:
         return cls(tuple(ids), truth, totals, first_delays(totals, by))
 
     @cached_property
+    def positives(self) -> int:
+        """The number of positives."""
+        return int(np.count_nonzero(self.truth))
+
+    @cached_property
     def cost_false_positive(self) -> float:
         """The share of positives."""
         return float(self.truth.mean())
@@ -63,25 +69,31 @@ class HeldOutFold:
         """
         found = delays[self.truth & alerted]
         hits, alerts = found.size, int(np.count_nonzero(alerted))
-        positives, size = int(np.count_nonzero(self.truth)), self.truth.size
-        mistakes = self.cost_false_positive * (alerts - hits) + (positives - hits)
-        costs = [
-            (mistakes + float(metrics.latency_cost(found, deadline).sum())) / size
-            for deadline in deadlines
-        ]
-        f1, delay, speed = 0.0, math.inf, 0.0
+        counts = AlertCounts(self.truth.size, self.positives, alerts, hits)
+        late = {one: float(metrics.latency_cost(found, one).sum()) for one in deadlines}
+        delay, speed = math.inf, 0.0
         if hits:
-            middle = np.sort(found)[[(hits - 1) // 2, hits // 2]]
-            f1, delay = 2 * hits / (positives + alerts), float(middle.mean())
+            middle = np.sort(found)[(hits - 1) // 2 : hits // 2 + 1]
+            delay = float(middle.mean())
             speed = 1.0 - float(metrics.penalty(middle, p).mean())
+        return self.by_name(counts, late, delay, speed)
+
+    def by_name(
+        self, counts: AlertCounts, late: Mapping[int, Any], delay: Any, speed: Any
+    ) -> dict[str, Any]:
+        """Return the same measures, of one set of decisions or, as arrays, of many resamples.
+
+        `late` is the cost of all late alerts together, by deadline.
+        """
+        f1, cost = counts.f1, self.cost_false_positive
         return {
-            **dict(zip(erde_names(deadlines), costs, strict=True)),
+            **{f"erde{limit}": counts.mean_cost(cost, 1.0, late[limit]) for limit in late},
             "f1": f1,
             "f_latency": f1 * speed,
-            "precision": hits / max(alerts, 1),
-            "recall": hits / max(positives, 1),
+            "precision": counts.precision,
+            "recall": counts.recall,
             "median_delay": delay,
-            "alert_rate": alerts / size,
+            "alert_rate": counts.alerts / counts.subjects,
         }
 
 
@@ -242,28 +254,17 @@ def _measures_of_draws(
     fold: HeldOutFold, draws: IntArray, delays: IntArray, ranks: FloatArray, held: HeldOut
 ) -> dict[str, FloatArray]:
     """Return the measures of each resample of a fold by name."""
-    size, alerted = fold.truth.size, delays >= 0
+    alerted = delays >= 0
     hit = fold.truth & alerted
-    hits, alerts, positives = (draws @ mask for mask in (hit, alerted, fold.truth))
+    masks = (fold.truth, alerted, hit)
+    counts = AlertCounts(fold.truth.size, *(draws @ mask for mask in masks))
     caught, weights = delays[hit], draws[:, hit]
-    mistakes = fold.cost_false_positive * (alerts - hits) + (positives - hits)
-    costs = [
-        (mistakes + weights @ metrics.latency_cost(caught, deadline)) / size
-        for deadline in held.deadlines
-    ]
-    f1 = np.where(hits > 0, 2 * hits / np.maximum(positives + alerts, 1), 0.0)
+    late = {one: weights @ metrics.latency_cost(caught, one) for one in held.deadlines}
     slow = _medians(metrics.penalty(caught, held.p), weights)
-    speed = np.where(hits > 0, 1 - slow, 0.0)
-    return {
-        **dict(zip(erde_names(held.deadlines), costs, strict=True)),
-        "f1": f1,
-        "f_latency": f1 * speed,
-        "precision": hits / np.maximum(alerts, 1),
-        "recall": hits / np.maximum(positives, 1),
-        "median_delay": np.zeros(hits.size),  # it is not a mean over folds
-        "alert_rate": alerts / size,
-        "average_precision": _average_precisions(fold, draws, ranks),
-    }
+    speed = np.where(counts.hits > 0, 1 - slow, 0.0)
+    no_delay = np.zeros(len(draws))  # it is not a mean over folds
+    found = fold.by_name(counts, late, no_delay, speed)
+    return found | {"average_precision": _average_precisions(fold, draws, ranks)}
 
 
 def _medians(values: FloatArray, weights: IntArray) -> FloatArray:

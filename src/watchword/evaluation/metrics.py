@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from watchword._arrays import BoolArray, FloatArray, IntArray
 from watchword._checks import as_not_negative, as_number, as_whole
+from watchword.evaluation.alert_counts import AlertCounts
 
 Labels = Iterable[Any]
 _Costs = tuple[float | None, float, float]  # of false positives, false negatives, true positives
@@ -185,9 +186,8 @@ def precision_recall_f1(y_true: Labels, y_pred: Labels, *, positive: object) -> 
     0.5
     """
     actual, alerted = _outcomes(y_true, y_pred, positive)
-    hits, positives, alerts = (int(mask.sum()) for mask in (actual & alerted, actual, alerted))
-    f1 = 2 * hits / (positives + alerts) if hits else 0.0
-    return PrecisionRecallF1(hits / max(alerts, 1), hits / max(positives, 1), f1)
+    counts = _counts(actual, alerted)
+    return PrecisionRecallF1(counts.precision, counts.recall, counts.f1)
 
 
 def f_score(y_true: Labels, y_pred: Labels, *, positive: object, beta: float = 1.0) -> float:
@@ -368,10 +368,18 @@ def _mean_cost(
     actual: BoolArray, alerted: BoolArray, delays: FloatArray, deadline: float, costs: _Costs
 ) -> float:
     false_positive = float(actual.mean()) if costs[0] is None else costs[0]
-    total = as_not_negative("cost_false_positive", false_positive) * int((alerted & ~actual).sum())
-    total += as_not_negative("cost_false_negative", costs[1]) * int((actual & ~alerted).sum())
+    mistakes = (
+        as_not_negative("cost_false_positive", false_positive),
+        as_not_negative("cost_false_negative", costs[1]),
+    )
     late = float(latency_cost(delays[actual & alerted], deadline).sum())
-    return (total + as_not_negative("cost_true_positive", costs[2]) * late) / actual.size
+    late *= as_not_negative("cost_true_positive", costs[2])
+    return float(_counts(actual, alerted).mean_cost(*mistakes, late))
+
+
+def _counts(actual: BoolArray, alerted: BoolArray) -> AlertCounts:
+    masks = (actual, alerted, actual & alerted)
+    return AlertCounts(actual.size, *(int(np.count_nonzero(mask)) for mask in masks))
 
 
 def _outcomes(
