@@ -105,6 +105,10 @@ def test_deadlines_choose_the_costs_shown():
     )
 
 
+def test_the_longest_deadlines_have_names():
+    assert "ERDE4294967295" in str(tuned(deadlines=(5, 2**32 - 1)))
+
+
 def test_the_latency_parameter_is_a_number_or_follows_the_median_of_posts():
     faster = tuned(latency_p=math.log(3) / 3).best.measures["f_latency"]
     assert faster == tuned(latency_p="median").best.measures["f_latency"]  # 4 posts each

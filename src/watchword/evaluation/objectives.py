@@ -33,7 +33,7 @@ _TABLE = {
     "average_precision": _MeasureRow(-1, "AP", "average precision"),
 }
 MEASURES = tuple(_TABLE)  #: the names of measures, besides ERDE with its deadlines
-_ERDE = re.compile(r"erde([1-9]\d{0,8})", re.ASCII)
+_ERDE = re.compile(r"erde([1-9]\d{0,9})", re.ASCII)
 
 
 def deadline_of(name: str) -> int | None:
