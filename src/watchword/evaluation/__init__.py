@@ -1,6 +1,7 @@
 """Evaluation: accuracy of labels, accuracy and earliness of alerts, and tuning of policies.
 
-The measures of early detection are in `watchword.evaluation.metrics`.
+The measures of early detection are in `watchword.evaluation.metrics`. `alert_counts` has the
+formulas of those that need numbers of subjects only; `alert_measures` finds measures by name.
 """
 
 from watchword.evaluation import metrics
