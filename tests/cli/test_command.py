@@ -19,7 +19,7 @@ from command_line import ENVIRONMENT, call, next_line, run, run_on_terminal, sta
 from ports import free_port
 from spark_cluster import HAS_SPARK
 from watchword.cli import cli
-from watchword.cli.base import Teller, progress
+from watchword.cli.base import LogPrinter, progress
 from watchword.cli.commands.demo import make_demo
 
 posix = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
@@ -161,7 +161,7 @@ def test_errors_are_a_message_and_exit_with_1(broken_verb, error, message):
 
 def test_log_messages_are_printed_with_visible_control_characters(capsys):
     logger = logging.getLogger("watchword.test")
-    teller = Teller(logging.WARNING)
+    teller = LogPrinter(logging.WARNING)
     logger.addHandler(teller)
     try:
         logger.info("nothing to see")

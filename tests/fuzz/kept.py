@@ -197,18 +197,18 @@ def sound_journal(folder: Path) -> bytes:
     """Return the bytes of a journal with three rounds after a snapshot."""
     path = folder / "sound"
     with journal.Journal.open(path, IDENTITY) as opened:
-        crew = client._Crew(RUNS, opened, threads=1, context=False)
+        readers = client._RunReaders(RUNS, opened, threads=1, context=False)
         for number in range(4):
             writings = [Writing(nick, number, content=POSTS[number % 3]) for nick in ("ann", "bob")]
             current = Round(number, tuple(writings))
             opened.received(current)
-            crew.read(current)
-            opened.answered(number, crew.answers)
+            readers.read(current)
+            opened.answered(number, readers.answers)
             for run in range(2):
                 opened.acknowledged(number, run)
             opened.reported(number)
             if number == 0:
-                opened.shorten(0, current.digest, [one.to_bytes() for one in crew.watchers])
+                opened.shorten(0, current.digest, [one.to_bytes() for one in readers.watchers])
     return path.read_bytes()
 
 
@@ -282,11 +282,11 @@ def a_journal(chance: random.Random, folder: Path) -> None:
     path.write_bytes(JOURNAL)
     change_database(path, chance)
     with journal.Journal.open(path, IDENTITY) as opened:
-        crew = client._Crew(RUNS, opened, threads=1, context=False)
+        readers = client._RunReaders(RUNS, opened, threads=1, context=False)
         for past in opened.past.rounds:
             assert all(type(run) is int for run in past.acknowledged)
             assert all(isinstance(one, Answer) for run in past.answers or [] for one in run)
-        crew.delays()
+        readers.delays()
 
 
 # Results of searches

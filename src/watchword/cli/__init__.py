@@ -15,7 +15,7 @@ import sys
 import traceback
 
 from watchword.cli import commands
-from watchword.cli.base import Teller, cli, warn
+from watchword.cli.base import LogPrinter, cli, warn
 
 __all__ = ["cli", "run"]
 
@@ -29,7 +29,7 @@ def run() -> int:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:  # a character that cannot be encoded must not end the run
             reconfigure(errors="backslashreplace")
-    logging.getLogger("watchword").addHandler(Teller(logging.WARNING))
+    logging.getLogger("watchword").addHandler(LogPrinter(logging.WARNING))
     try:
         cli.main(prog_name="watchword")
     except SystemExit as leaving:

@@ -210,7 +210,7 @@ def warn(message: str) -> None:
     click.echo(visible(message), err=True)
 
 
-class Teller(logging.Handler):
+class LogPrinter(logging.Handler):
     """A log handler that prints the library's log messages to standard error."""
 
     def emit(self, record: logging.LogRecord) -> None:

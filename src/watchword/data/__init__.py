@@ -1,8 +1,8 @@
 """Subjects, posts and documents: read from files and pipes, written to files, or made up.
 
-`lines` turns bytes into lines; `records` and `tables` turn lines into items; `plain` is a faster
-path for well-formed JSON lines, with the same results as `records`. `inputs` combines them, and
-every reader calls it.
+`lines` turns bytes into lines; `records` and `tables` turn lines into items; `fast_lines` is a
+faster path for well-formed JSON lines, with the same results as `records`. `inputs` combines them,
+and every reader calls it.
 """
 
 from __future__ import annotations

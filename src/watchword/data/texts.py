@@ -12,10 +12,10 @@ from types import NoneType
 from typing import Any, NamedTuple, cast
 
 from watchword._checks import Label, Target
+from watchword.data.fast_lines import plain_columns
 from watchword.data.flaws import BadLines, Flaw
 from watchword.data.inputs import item_batches
 from watchword.data.lines import LineBatch, LineBlock, Wait, line_batches, name_of
-from watchword.data.plain import plain_columns
 from watchword.data.records import (
     DOCUMENT_FIELDS,
     SUBJECT_FIELDS,

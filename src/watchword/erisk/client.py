@@ -140,24 +140,24 @@ def run_client(
         )
     identity = JournalIdentity(transport.url, token.strip(), _names_of(runs, context=context))
     with Journal.open(journal, identity) as opened:
-        crew = _Crew(
+        readers = _RunReaders(
             runs, opened, threads=threads, context=context, has_emissions=spoken.has_emissions
         )
 
         def on_round_done(number: int, digest: str) -> None:
             if on_round is not None:
-                on_round(RoundReport(number, crew.alerts, tuple(map(tuple, crew.answers))))
+                on_round(RoundReport(number, readers.alerts, tuple(map(tuple, readers.answers))))
             opened.reported(number)  # only now: better reported twice than never
             if (number + 1) % every == 0:
-                opened.shorten(number, digest, [each.to_bytes() for each in crew.watchers])
+                opened.shorten(number, digest, [each.to_bytes() for each in readers.watchers])
 
         first = as_whole("first_round", first_round, 0)
-        client = _Client(transport, spoken, backoff, opened, crew, on_round_done, first)
+        client = _Client(transport, spoken, backoff, opened, readers, on_round_done, first)
         rounds, ended = client.run(most)
-        return ClientReport(rounds, ended, crew.delays())
+        return ClientReport(rounds, ended, readers.delays())
 
 
-class _Crew:
+class _RunReaders:
     """The watchers of all runs, resumed from the journal."""
 
     def __init__(
@@ -220,7 +220,7 @@ class _Client:
     _dialect: Dialect
     _backoff: Backoff
     _journal: Journal
-    _crew: _Crew
+    _readers: _RunReaders
     _on_round_done: Callable[[int, str], None]
     _first_round: int  # number of the server's first round
 
@@ -305,7 +305,7 @@ class _Client:
         self._settle(f"went on to round {latest.number}")
         self._journal.received(latest)
         self._number, self._digest = latest.number, latest.digest
-        self._crew.read(latest)
+        self._readers.read(latest)
         self._answer(None, set(), set())
 
     def _answer(
@@ -313,8 +313,8 @@ class _Client:
     ) -> None:
         """Set the answers to send for the current round: those kept, or those just computed."""
         if kept is None:
-            self._journal.answered(self._number, self._crew.answers)
-            kept = self._crew.answers
+            self._journal.answered(self._number, self._readers.answers)
+            kept = self._readers.answers
         self._answers = kept
         self._missing = [run for run in range(len(kept)) if run not in acknowledged]
         self._sent, self._refused = set(sent), {}
@@ -381,7 +381,7 @@ class _Client:
             self._acknowledge(run)
 
     def _body(self, run: int) -> bytes:
-        emissions = self._crew.emissions
+        emissions = self._readers.emissions
         return self._dialect.encode_answers(self._answers[run], emissions[run] if emissions else {})
 
     def _settle(self, doing: str) -> None:
@@ -402,7 +402,7 @@ class _Client:
             self._on_round_done(self._number, self._digest)
 
     def _end_by_repeating(self) -> tuple[int, Literal["repeated"]]:
-        number, runs = self._number, len(self._crew.watchers)
+        number, runs = self._number, len(self._readers.watchers)
         if self._refused:
             refused = "; ".join(map(str, self._refused.values()))
             raise ServerError(

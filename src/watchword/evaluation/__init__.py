@@ -1,7 +1,12 @@
 """Evaluation: accuracy of labels, accuracy and earliness of alerts, and tuning of policies.
 
-The measures of early detection are in `watchword.evaluation.metrics`. `alert_counts` has the
-formulas of those that need numbers of subjects only; `alert_measures` finds measures by name.
+- Texts: `labels` (`evaluate` and its result), `label_counts`, `folds` (also of subjects).
+- Measures of alerts: `metrics` (with bootstrap intervals), `alert_counts` (formulas that need
+  numbers of subjects only), `alert_measures` (measures by name), `paired_tests`.
+- Replays: `scores` (of a model or of any classifier, also from files: `score_files`), `replaying`.
+- Tuning: `objectives`, `fitted_policies` and `learnt` (what is tried), `tuning_sources`, `held_out`
+  (measures of folds and of their resamples), `tuning`, `tuning_result`, `nested_tuning`.
+- Pictures as plain data: `charts`, `replay_charts`, `tuning_charts`, `threshold_curves`.
 """
 
 from watchword.evaluation import metrics

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 from watchword._arrays import FloatArray
 from watchword._checks import (
@@ -25,7 +25,7 @@ Level = Literal["sentence", "paragraph", "document"]
 Summary = SummaryOperator | Mapping[Level, SummaryOperator]
 
 LEVELS: tuple[Level, ...] = ("sentence", "paragraph", "document")
-SUMMARY_NAMES: tuple[SummaryName, ...] = ("sum", "max", "mean")
+SUMMARY_NAMES: tuple[SummaryName, ...] = get_args(SummaryName)
 
 REQUIRED = object()  # in every model file
 

@@ -30,7 +30,7 @@ from watchword.spark.needs import (
     require_text,
 )
 from watchword.spark.opening import seen_by_driver
-from watchword.spark.sorting import Aside, add_up, fold, sorted_rows
+from watchword.spark.sorting import SideTotals, add_up, fold, sorted_rows
 from watchword.spark.writing import RowsError, write_sorted
 
 if TYPE_CHECKING:
@@ -219,11 +219,11 @@ def _write(path: Path, job: _CountingJob, *, levelwise: bool) -> None:
                 raise ValueError("levelwise requires prune, and cannot be combined with add_to")
             write_levels(path, job.frame, job.model, job.counting, job.floor)
             return
-        aside = Aside()
-        rows = sorted_rows(_counted(job), aside)
+        side = SideTotals()
+        rows = sorted_rows(_counted(job), side)
         if job.counting.sign < 0:
             rows = _without_negatives(rows)
-        dropped = None if job.floor is None else aside.dropped
+        dropped = None if job.floor is None else side.dropped
         try:
             write_sorted(path, rows, parameters=job.model, pruned=dropped)
         except RowsError as error:

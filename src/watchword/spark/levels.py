@@ -21,7 +21,7 @@ from watchword.errors import DataFormatError
 from watchword.model.tau_ss3 import TauSS3
 from watchword.spark.counting import DOCUMENTS, CountingSettings, count_level, rows_schema
 from watchword.spark.scoring import rows_batch
-from watchword.spark.sorting import Aside, add_up, fold, sorted_rows
+from watchword.spark.sorting import SideTotals, add_up, fold, sorted_rows
 from watchword.spark.writing import write_sorted
 
 if TYPE_CHECKING:
@@ -40,17 +40,17 @@ def write_levels(
         folder = Path(name)
         for length in range(1, counting.max_ngram + 1):
             rows = _level(frame, counting, length, _shipped(frame, folder, model, length))
-            aside = Aside()
-            found = sorted_rows(fold(rows, floor, shortest), aside)
+            side = SideTotals()
+            found = sorted_rows(fold(rows, floor, shortest), side)
             _keep(_part(folder, length), found, with_totals=length == 1)
-            documents = documents or aside.documents
-            if documents != aside.documents:
+            documents = documents or side.documents
+            if documents != side.documents:
                 raise DataFormatError(
                     "the frame returned other rows when it was read again, but levelwise needs "
                     "the same rows every time: save the frame first, or leave out levelwise"
                 )
-            ngrams += aside.dropped_ngrams
-            counts += aside.dropped_counts
+            ngrams += side.dropped_ngrams
+            counts += side.dropped_counts
         write_sorted(
             path, _parts(folder, counting.max_ngram), parameters=model, pruned=(ngrams, counts)
         )

@@ -21,7 +21,7 @@ _PIECE_ROWS = 1 << 17
 
 
 @dataclass
-class Aside:
+class SideTotals:
     """Totals that accompany the rows of n-grams."""
 
     dropped_ngrams: int = 0  # by a floor; counted per label
@@ -63,7 +63,7 @@ def fold(summed: DataFrame, floor: int, shortest: int) -> DataFrame:
     )
 
 
-def sorted_rows(rows: DataFrame, aside: Aside) -> Iterator[Any]:
+def sorted_rows(rows: DataFrame, side: SideTotals) -> Iterator[Any]:
     """Yield record batches sorted by n-gram, then label; store totals in `aside`."""
     totals: list[Any] | None = []
     for batch in _pieces(rows.orderBy("ngram", "label")):
@@ -72,11 +72,11 @@ def sorted_rows(rows: DataFrame, aside: Aside) -> Iterator[Any]:
             totals.append(batch.slice(0, first))
         if first < batch.num_rows:
             if totals is not None:
-                yield from _known(totals, aside)
+                yield from _known(totals, side)
                 totals = None
             yield batch.slice(first).select(["label", "ngram", "count"])
     if totals:
-        yield from _known(totals, aside)
+        yield from _known(totals, side)
 
 
 def _key(key: bytes) -> Column:
@@ -128,7 +128,7 @@ def _first_ngram(batch: Any) -> int:
     return int(pc.sum(below).as_py() or 0)
 
 
-def _known(totals: list[Any], aside: Aside) -> Iterator[Any]:
+def _known(totals: list[Any], side: SideTotals) -> Iterator[Any]:
     """Yield the totals of labels with at least one document."""
     import pyarrow as pa
 
@@ -136,14 +136,14 @@ def _known(totals: list[Any], aside: Aside) -> Iterator[Any]:
     found: dict[bytes, dict[Any, int]] = {DOCUMENTS: {}, WORDS: {}}
     for row in table.to_pylist():
         if row["ngram"] == _DROPPED:
-            aside.dropped_ngrams, aside.dropped_counts = row["rows"], row["count"]
+            side.dropped_ngrams, side.dropped_counts = row["rows"], row["count"]
         else:
             found[row["ngram"]][row["label"]] = row["count"]
-    aside.documents = {label: count for label, count in found[DOCUMENTS].items() if count}
+    side.documents = {label: count for label, count in found[DOCUMENTS].items() if count}
     left = [
         (label, key, counts[label])
         for key, counts in found.items()
-        for label in aside.documents
+        for label in side.documents
         if label in counts
     ]
     labels, keys, counts = zip(*left, strict=True) if left else ((), (), ())

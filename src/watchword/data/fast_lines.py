@@ -1,4 +1,4 @@
-"""Plain JSON lines: blocks of lines read at once, column by column.
+"""The fast path for JSON lines: blocks of plain lines read at once, column by column.
 
 Most lines are plain: a text with or without a subject, and nothing wrong with it. A block of such
 lines is decoded by msgspec, many times as fast as line by line, and gives the same columns as the
