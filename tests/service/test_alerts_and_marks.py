@@ -106,7 +106,7 @@ def test_the_history_of_a_subject_comes_in_pages(store_url, model):
         send(service, *(post("ann", number, "cannot", minutes=number) for number in range(1, 6)))
         page = service.subject("ann", limit=2)
         assert [one.number for one in page.history] == [4, 5]
-        assert page.history[-1].total == page.confidence
+        assert page.history[-1].sums == page.confidence
         earlier = service.subject("ann", before=page.before, limit=2)
         assert [one.post_id for one in earlier.history] == ["2", "3"]
         first = service.subject("ann", before=earlier.before, limit=2)

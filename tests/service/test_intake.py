@@ -284,4 +284,4 @@ def test_another_model_keeps_the_sums_and_its_new_label_appears(store_url, model
         send(service, post("ann", 2, "a football match"))
         after = service.subject("ann").confidence
         assert (after[RISK], after["sports"] > 0) == (before[RISK], True)
-        assert list(service.subject("ann").history[0].contribution) == [RISK, OTHER]
+        assert list(service.subject("ann").history[0].added) == [RISK, OTHER]

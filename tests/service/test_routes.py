@@ -31,7 +31,7 @@ def test_a_subject_has_its_state_its_history_and_its_alert(door):
     found = door.get("/subjects/ann").json
     assert (found["id"], found["posts"], found["label"], found["delay"]) == ("ann", 2, RISK, 2)
     assert [one["number"] for one in found["history"]] == [1, 2]
-    assert found["history"][1]["total"] == found["confidence"]
+    assert found["history"][1]["sums"] == found["confidence"]
     assert found["history"][1]["text"] == "I cannot sleep"
 
 

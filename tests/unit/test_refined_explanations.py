@@ -290,7 +290,7 @@ def story(model):
 def test_a_story_adds_up_probabilities(model, story):
     texts = [one.post.content for one in story.posts]
     sums = np.cumsum(model.probability_many(texts), axis=0)
-    assert np.allclose([list(one.total.values()) for one in story.posts], sums, atol=1e-12)
+    assert np.allclose([list(one.sums.values()) for one in story.posts], sums, atol=1e-12)
     reader = model.reader(story.policy)
     decisions = [reader.read(text) for text in texts]
     assert [bool(one) for one in decisions].index(True) + 1 == story.decision.delay

@@ -92,7 +92,7 @@ def test_a_story_has_the_sums_and_the_decision_of_a_reader(history, policy, labe
     story = model.story(history, policy)
     for post, read in zip(history, story.posts, strict=True):
         decision = reader.read(post)
-        assert decision.confidence == read.total  # to the last bit
+        assert decision.confidence == read.sums  # to the last bit
     assert story.decision == reader.decision
 
 
@@ -134,7 +134,7 @@ def test_later_learning_does_not_change_a_story():
     model.learn_many(["alone tired", "garden sun"], ["at risk", "control"])
     story = model.story(["alone in the garden"], ww.Overtakes("at risk"))
     model.learn_many(["garden"] * 5, ["new"] * 5)
-    assert list(story.posts[0].explanation.value) == list(story.posts[0].confidence.values())
+    assert list(story.posts[0].explanation.value) == list(story.posts[0].added.values())
     assert story.labels == ("at risk", "control")
 
 
@@ -176,7 +176,7 @@ def test_posts_must_be_texts(wrong):
 def test_tipping_contributions_add_up_to_the_sums(history):
     story = told(history)
     tipped = story.tipping(1000)
-    sums = story.posts[tipped.posts - 1].total if history else {}
+    sums = story.posts[tipped.posts - 1].sums if history else {}
     for name in ("posts", "ngrams"):
         every = (*getattr(tipped, f"{name}_for"), *getattr(tipped, f"{name}_against"))
         difference = sum(one.difference for one in every)
@@ -245,7 +245,7 @@ def test_story_has_changes_that_delay_and_cancel_the_alert():
 def test_a_story_is_plain_data(history, policy):
     plain = told(history, policy).to_dict()
     assert is_plain(plain)
-    assert len(plain["sums"]) == len(plain["confidence"]) == len(plain["times"]) == len(history)
+    assert len(plain["sums"]) == len(plain["added"]) == len(plain["times"]) == len(history)
 
 
 def test_shown_texts_are_limited_and_include_the_alert():
@@ -435,7 +435,7 @@ def test_a_page_has_the_numbers_behind_the_picture():
     rows = re.findall(r'<tr><th scope="row">(\d+(?: \(alert\))?)</th>((?:<td.*?</td>)+)</tr>', page)
     assert [name for name, _ in rows][:2] == ["1", "2 (alert)"]
     shown = [float(cell) for cell in re.findall(r">([\d.e-]+)<", rows[1][1])]
-    expected = [*story.posts[1].confidence.values(), *story.posts[1].total.values()]
+    expected = [*story.posts[1].added.values(), *story.posts[1].sums.values()]
     assert shown == pytest.approx(expected, abs=1e-3)
 
 

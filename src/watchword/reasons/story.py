@@ -39,15 +39,15 @@ _CHARACTERS = 20_000  # shown of each text
 
 @dataclass(frozen=True)
 class StoryPost:
-    """A post (numbered from 1), its confidence, and the total confidence up to this post.
+    """A post (numbered from 1), the confidence it added, and the sums up to this post.
 
-    In a refined model, these are probabilities; the scores are in the explanation.
+    In a refined model, it adds probabilities; the scores are in the explanation.
     """
 
     number: int
     post: Post
-    confidence: dict[Label, float]
-    total: dict[Label, float]
+    added: dict[Label, float]
+    sums: dict[Label, float]
     _engine: Engine = field(repr=False, compare=False)
 
     @cached_property
@@ -124,7 +124,7 @@ class Story:
     >>> model = ww.TauSS3()
     >>> model.learn_many(["cannot sleep", "lovely garden"], ["at risk", "control"])
     >>> story = model.story(["lovely", "I cannot", "sleep, cannot"], ww.Overtakes("at risk"))
-    >>> story.decision.delay, story.posts[2].total == story.decision.confidence
+    >>> story.decision.delay, story.posts[2].sums == story.decision.confidence
     (3, True)
     >>> [(one.ngram, one.times) for one in story.tipped.ngrams_for]
     [('cannot', 2), ('sleep', 1)]
@@ -318,7 +318,7 @@ def tell(
             policy.positive if history.alert else None,
             history.alert,
             len(read),
-            read[-1].total if read else dict.fromkeys(labels, 0.0),
+            read[-1].sums if read else dict.fromkeys(labels, 0.0),
             known.id if known else None,
         ),
         history=history,

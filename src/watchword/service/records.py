@@ -96,18 +96,18 @@ class Alert:
 
 @dataclass(frozen=True)
 class HistoryPost:
-    """A post of a subject: what it added, and the total after it; the text only if it is kept.
+    """A post of a subject: what it added, and the sums after it; the text only if it is kept.
 
-    `number` counts from 1 in the order in which posts were read; it is None, and there is no
-    contribution yet, while the post waits for its round.
+    `number` counts from 1 in the order in which posts were read. While a post waits for its round,
+    its number is None, and it has added nothing yet.
     """
 
     number: int | None
     post_id: str
     time: datetime | None
     arrived: datetime
-    contribution: dict[Label, float]
-    total: dict[Label, float]
+    added: dict[Label, float]
+    sums: dict[Label, float]
     text: str | None = None
 
 

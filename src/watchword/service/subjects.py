@@ -141,14 +141,14 @@ def _history(session: Session, layouts: Layouts, subject: int) -> list[_Told]:
     """Return all posts of a subject in the order of their numbers, as stored and as shown."""
     found = all_posts(session, subject)
     known = layouts.get(session, {post.layout for post in found})
-    total: dict[Label, float] = {}
+    sums: dict[Label, float] = {}
     posts = []
     for post in found:
         own = known[post.layout]
-        gains = {} if post.number is None else own.by_label(post.contribution)
-        total = total | {label: total.get(label, 0.0) + one for label, one in gains.items()}
+        added = {} if post.number is None else own.by_label(post.contribution)
+        sums = sums | {label: sums.get(label, 0.0) + one for label, one in added.items()}
         when = moment(post.time), moment(post.arrived)
-        posts.append((post, HistoryPost(post.number, post.id, *when, gains, total)))
+        posts.append((post, HistoryPost(post.number, post.id, *when, added, sums)))
     return posts
 
 

@@ -126,7 +126,7 @@ def _numbers(plain: PlainData) -> str:
     heads = ["post", *(["time"] if with_times else [])]
     heads += [f"{name_html(labels[at])} {what}" for what in ("added", "total") for at in columns]
     rows = []
-    both = zip(plain["confidence"][:_MOST_ROWS], plain["sums"], strict=False)
+    both = zip(plain["added"][:_MOST_ROWS], plain["sums"], strict=False)
     for number, (gains, sums) in enumerate(both, 1):
         mark = " (alert)" if number == plain["decision"]["delay"] else ""
         cells: list[Any] = [escaped(plain["times"][number - 1] or "")] if with_times else []
@@ -217,7 +217,7 @@ def shown_posts(
 
 def _post_title(plain: PlainData, one: PlainData) -> str:
     more = [] if one["time"] is None else [f"<time>{escaped(one['time'])}</time>"]
-    gains = plain["confidence"][one["post"] - 1]
+    gains = plain["added"][one["post"] - 1]
     column = plain["labels"].index(plain["positive"])
     more.append(f"{name_html(plain['positive'])} + {as_value(gains[column])}")
     alert = " – alert" if one["post"] == plain["decision"]["delay"] else ""

@@ -96,11 +96,11 @@ const board = (() => {
       return;
     }
     const { labels, positive } = state;
-    const totals = (post) => labels.map((label) => post.total[label] ?? 0);
+    const totals = (post) => labels.map((label) => post.sums[label] ?? 0);
     const before = read[0].number - 1;
     const subject = {
       labels, positive, before, delay, alert: delay > 0,
-      start: labels.map((label, at) => totals(read[0])[at] - (read[0].contribution[label] ?? 0)),
+      start: labels.map((label, at) => totals(read[0])[at] - (read[0].added[label] ?? 0)),
       sums: read.map(totals),
     };
     charts.curves(place, subject, { at: read.length, choose: () => {} });

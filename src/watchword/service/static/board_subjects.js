@@ -69,7 +69,7 @@ const subjects = (() => {
       "tr", {},
       element("td", { class: "text" }, `${name} `, element("span", { class: "quiet" }, shown(post.post_id))),
       element("td", {}, when(post.time)),
-      element("td", { class: "number" }, signed(post.contribution[state.positive] ?? 0)),
+      element("td", { class: "number" }, signed(post.added[state.positive] ?? 0)),
       element("td", { class: "told" }, post.text === null ? words.textNotKept : shown(post.text)),
     );
   }
