@@ -33,6 +33,13 @@ def test_report_lists_all_subjects_errors_first():
     assert plain["verdicts"] == {one: verdicts.count(one) for one in dict.fromkeys(verdicts)}
 
 
+def test_a_report_has_its_policy_in_the_notation_of_the_command_line():
+    plain = data(ww.Repeats("at risk", 2))
+    assert {plain["policy_text"], *(one["policy_text"] for one in plain["stories"])} == {
+        "repeats(times=2)"
+    }
+
+
 @pytest.mark.parametrize(
     ("truth", "posts", "verdict"),
     [

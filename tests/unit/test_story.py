@@ -248,6 +248,11 @@ def test_a_story_is_plain_data(history, policy):
     assert len(plain["sums"]) == len(plain["added"]) == len(plain["times"]) == len(history)
 
 
+def test_a_story_has_its_policy_in_the_notation_of_the_command_line():
+    plain = told(["sun"], ww.Overtakes("at risk", margin=0.5).after(2)).to_dict()
+    assert plain["policy_text"] == "overtakes(margin=0.5) after 2"
+
+
 def test_shown_texts_are_limited_and_include_the_alert():
     story = told(["sun", "alone"] * 20 + ["alone"] * 20, ww.Overtakes("at risk", margin=5))
     plain = story.to_dict(texts=4)

@@ -552,7 +552,7 @@ def test_csv_has_a_line_per_trial():
     assert list(rows[0]) == [*before, *MEASURES, *after]
     assert float(rows[0]["median_delay"]) == tuning.best.measures["median_delay"]
     assert [float(row["erde50"]) for row in rows] == [trial.value for trial in tuning.trials]
-    assert rows[0]["policy"] == repr(tuning.best.policy)
+    assert rows[0]["policy"] == spell_policy(tuning.best.policy)
 
 
 def test_combined_policies_are_tried_too():

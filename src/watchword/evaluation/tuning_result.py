@@ -213,7 +213,7 @@ class Tuning:
             {
                 **trial.parameters,
                 "refined": trial.refined,
-                "policy": repr(trial.policy),
+                "policy": spell_policy(trial.policy),
                 self.measure: finite(trial.value),
                 **finite(trial.measures),
                 "meets_limits": trial.meets_limits,

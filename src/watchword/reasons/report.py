@@ -22,6 +22,7 @@ from watchword.model.tau_ss3 import TauSS3
 from watchword.reasons.alert_change import paper_rule
 from watchword.reasons.story import tell
 from watchword.reasons.story_data import plain_story
+from watchword.streams.notation import spell_policy
 
 __all__ = ["VERDICTS", "report_data"]
 
@@ -79,7 +80,7 @@ def report_data(
     return {
         "positive": found.scores.positive,
         "by": found.scores.by,
-        "rule": repr(found.policy),
+        "policy_text": spell_policy(found.policy),
         "model": {"labels": list(model.labels), "fingerprint": model.fingerprint},
         "measures": found.to_dict()["measures"] if found.measures is not None else None,
         "ranking": [asdict(row) for row in found.ranking()] if found.measures else [],

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from watchword._checks import Label
 from watchword._display import many, plain
 from watchword.errors import HookError
+from watchword.streams.notation import spell_policy
 
 if TYPE_CHECKING:
     from watchword.reasons.change import Change
@@ -26,7 +27,7 @@ def plain_story(
         "positive": story.positive,
         "refined": story.history.engine.is_refined,
         "policy": story.policy.to_dict(),
-        "rule": repr(story.policy),
+        "policy_text": spell_policy(story.policy),
         "decision": {
             "label": decision.label,
             "delay": decision.delay,

@@ -93,7 +93,7 @@ def _column(side: Side, painters: list[Painter]) -> str:
             f'<p class="quiet">The strongest colour stands for {strongest}.</p></div>'
         )
     return (
-        f"<section><h2>{name_html(side.name)}</h2>{decision_html(plain, rule=False)}"
+        f"<section><h2>{name_html(side.name)}</h2>{decision_html(plain, policy=False)}"
         f"{''.join(panels)}{timeline_figure(plain, table=False)}"
         f"<h3>What tipped the decision</h3>{tipped_html(plain)}</section>"
     )

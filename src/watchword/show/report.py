@@ -50,7 +50,7 @@ def report_html(plain: PlainData, *, title: str = "Early detection report") -> s
 <p>{len(plain["subjects"]) + plain["left_out"]["subjects"]:,} subjects, alerts for
 <strong>{name_html(plain["positive"])}</strong>, decided after every
 {"post" if plain["by"] == "post" else "tenth of the posts"}.</p>
-<p class="quiet">Rule: {name_html(plain["rule"])}.
+<p class="quiet">Policy: {name_html(plain["policy_text"])}.
 Model {name_html(plain["model"]["fingerprint"])}.</p>
 {_measures(plain)}
 {charts}
@@ -182,7 +182,7 @@ def _stories(plain: PlainData, painter: Painter) -> Iterator[str]:
         yield (
             f'<section class="{_class(row["verdict"])}" id="story-{at}">'
             f"<h3>{name_html(story['subject'])} <small>{row['verdict']}</small></h3>"
-            f"{decision_html(story, rule=False)}{figure}"
+            f"{decision_html(story, policy=False)}{figure}"
             f"{tipped_html(_shortened(story))}{changes}{posts}{more}"
             f'<p><a href="#subjects">all subjects</a></p></section>'
         )

@@ -98,14 +98,14 @@ def _scores(plain: PlainData) -> list[float]:
     return scores
 
 
-def decision_html(plain: PlainData, *, rule: bool = True) -> str:
-    """Return the decision and its delay, the true label where known, and the rule."""
+def decision_html(plain: PlainData, *, policy: bool = True) -> str:
+    """Return the decision and its delay, the true label where known, and the policy."""
     delay, posts = plain["decision"]["delay"], plain["decision"]["posts"]
     text = decision_text(
         plain["positive"], plain["truth"], delay=delay, posts=posts, spell=name_html
     )
-    by_rule = f'\n<p class="quiet">Rule: {name_html(plain["rule"])}</p>' if rule else ""
-    return f'<p class="ww-alert">{text}</p>{by_rule}'
+    line = f'\n<p class="quiet">Policy: {name_html(plain["policy_text"])}</p>' if policy else ""
+    return f'<p class="ww-alert">{text}</p>{line}'
 
 
 def timeline_figure(plain: PlainData, *, table: bool = True, points: int = 400) -> str:
