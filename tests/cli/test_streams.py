@@ -211,7 +211,7 @@ def test_tune_accepts_any_erde_deadline_and_rejects_other_measures():
 @pytest.mark.usefixtures("here")
 def test_tune_checks_output_paths_first():
     said = failure(
-        "tune", "people.jsonl", "--positive", "at risk", "--report", "no/report.json", code=2
+        "tune", "people.jsonl", "--positive", "at risk", "--json", "no/report.json", code=2
     )
     assert "folder 'no' does not exist" in said
 
@@ -253,7 +253,7 @@ def test_invalid_thresholds_are_rejected(policy, words):
 
 def test_tune_writes_the_best_model_and_all_settings(here):
     settings = ("--smoothness", "0.3,0.6", "--policy", "overtakes")
-    best, *_ = tune(*settings, "-o", "best.ww", "--report", "report.json")
+    best, *_ = tune(*settings, "-o", "best.ww", "--json", "report.json")
     report = json.loads((here / "report.json").read_text())
     assert [one["refined"] for one in report["trials"]].count(True) == 1
     assert len(report["trials"]) == 3
@@ -340,7 +340,7 @@ def test_tune_prints_the_figure_of_nested_cross_validation():
     assert chosen == [tuning.best.policy for tuning in expected.tunings]
     done = call(
         *("tune", "people.jsonl", "--positive", "at risk", *policies),
-        *("--outer-folds", 3, "--table", "--report", "report.json"),
+        *("--outer-folds", 3, "--table", "--json", "report.json"),
     )
     assert f"ERDE50 {expected.value:.4f} on subjects that took no part in tuning" in done.stdout
     report = json.loads(Path("report.json").read_text())

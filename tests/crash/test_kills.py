@@ -232,7 +232,7 @@ CASES = {
     "search": Search,
     "tune": simple(
         *("tune", "@/people.jsonl", "--positive", "at risk", "--policy", "overtakes(margin=0|0.1)"),
-        *("--folds", "2", "-o", "best.ww", "--report", "report.json"),
+        *("--folds", "2", "-o", "best.ww", "--json", "report.json"),
     ),
     "report": simple(
         *("report", "@/model.ww", "@/others.jsonl", "--positive", "at risk", "-o", "page.html"),

@@ -147,7 +147,7 @@ def _limits(given: Sequence[str]) -> dict[str, float]:
     "--save-policy FILE",
     "Write the best policy as JSON; --policy accepts file names that end with .json.",
 )
-@option("--report FILE", "Write all settings and their values as JSON.")
+@option("--json FILE", "Write all settings and their values as JSON.", name="json_file")
 @option("--top N", "Number of settings to print, best first.", type=COUNT, default=10)
 @picture_option(TUNING_CHARTS)
 @reading_options()
@@ -162,7 +162,7 @@ def tune(
     outer_folds: int | None,
     output: Path | None,
     save_policy: str | None,
-    report: str | None,
+    json_file: str | None,
     top: int,
     pictures: list[tuple[str, str]],
     loader: Loader,
@@ -181,7 +181,7 @@ def tune(
     With --scores, policies are tried on precomputed scores from another classifier, which must not
     have learnt the labels of the same subjects.
     """
-    check_folders(output, report, save_policy)
+    check_folders(output, json_file, save_policy)
     subjects: list[Subject] | Scores
     if scores is not None:
         subjects = _load_scores(scores, combination)
@@ -204,12 +204,12 @@ def tune(
     loader.report()
     if save_policy is not None:
         write_text(save_policy, json.dumps(found.best.policy.to_dict()))
-    if report is not None:
+    if json_file is not None:
         whole = found.to_dict() | ({} if nested is None else {"nested": nested.to_dict()})
-        write_text(report, json.dumps(whole, default=repr))
+        write_text(json_file, json.dumps(whole, default=repr))
     if output is not None and not isinstance(subjects, Scores):
         found.model(subjects).save(output)
-    if "-" not in (report, save_policy):
+    if "-" not in (json_file, save_policy):
         _show(found, nested, top, table=table)
     for warning in found.warnings:
         warn(f"Warning: {warning}")
