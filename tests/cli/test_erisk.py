@@ -41,7 +41,7 @@ def collection(here):
 
 def test_a_task_runs_from_end_to_end(here, collection):
     [told] = records(
-        "erisk", "run", "2018-anorexia", "--data", collection, "--out", "sent", "--record"
+        "erisk", "run", "2018-anorexia", "--data", collection, "-o", "sent", "--record"
     )
     assert told["is_synthetic"] is True
     assert told["score"]["subjects"] > 0
@@ -165,7 +165,7 @@ def test_runs_by_chunk_are_scored_and_compared(here, collection):
             "2018-anorexia",
             "--data",
             collection,
-            "--out",
+            "-o",
             "runs",
             "--name",
             name,

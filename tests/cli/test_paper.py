@@ -48,7 +48,7 @@ def test_results_can_be_printed_as_records():
 
 
 def test_figures_need_no_data(here):
-    [told] = records("erisk", "paper", "--figures", "--out", "drawn")
+    [told] = records("erisk", "paper", "--figures", "-o", "drawn")
     assert sorted(path.name for path in (here / "drawn").iterdir()) == [
         f"figure-{number}.svg" for number in range(1, 5)
     ]
@@ -56,7 +56,7 @@ def test_figures_need_no_data(here):
 
 
 def test_a_terminal_shows_progress():
-    arguments = ("erisk", "paper", *SMALL, *FEW, "--out", "shown")
+    arguments = ("erisk", "paper", *SMALL, *FEW, "-o", "shown")
     code, shown = run_on_terminal(*arguments)
     assert code == 0
     assert "2018-anorexia: learning" in shown
@@ -75,7 +75,7 @@ def test_a_terminal_shows_progress():
     ],
 )
 def test_errors_are_named(arguments, code, message):
-    assert message in failure("erisk", "paper", *arguments, "--out", "new", code=code)
+    assert message in failure("erisk", "paper", *arguments, "-o", "new", code=code)
 
 
 def test_a_folder_with_files_is_refused(here):

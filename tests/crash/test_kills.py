@@ -210,7 +210,7 @@ class EriskPaper(Case):
 
     def __init__(self, data):
         super().__init__(data)
-        self.arguments = ["erisk", "paper", "--data", data / "collection", "--out", "out"]
+        self.arguments = ["erisk", "paper", "--data", data / "collection", "--output", "out"]
         self.arguments += ["--task", "2018-anorexia", "--lengths", "1,3", "--no-search"]
         self.whole = None
 
@@ -241,7 +241,7 @@ CASES = {
     "export": simple("serve", "@/model.ww", "--export", "page.html", "--floor", "2"),
     "erisk make": EriskMake,
     "erisk run": simple(
-        *("erisk", "run", "2018-anorexia", "--data", "@/collection", "--out", "out"),
+        *("erisk", "run", "2018-anorexia", "--data", "@/collection", "--output", "out"),
         *("--json", "result.json"),
     ),
     "erisk paper": EriskPaper,

@@ -103,14 +103,18 @@ def make(folder: Path, task: Any, subjects: int | None, seed: int, **options: An
     group=erisk,
     example="""
     watchword erisk make collection --task 2018-anorexia --subjects 40 --most-writings 30
-    watchword erisk run 2018-anorexia --data collection --out submission
+    watchword erisk run 2018-anorexia --data collection -o submission
     """,
 )
 @click.argument("task", type=click.Choice(list(TASKS)))
 @option("--data", "Folder that contains the training and test sets.", type=FOLDER, required=True)
 @option("--train", "Training set, if not found below --data.", type=FOLDER, multiple=True)
 @option("--test", "Test set, if not found below --data.", type=FOLDER)
-@option("--out", "Folder for the ten files of the submission.  [default: TASK-NAME]", type=FOLDER)
+@option(
+    "-o, --output FOLDER",
+    "Folder for the ten files of the submission.  [default: TASK-NAME]",
+    type=FOLDER,
+)
 @option("--name", "Name of the run.", default="watchword")
 @option("--model", "Model file to use instead of training a model.", type=FILE)
 @policy_option
@@ -126,7 +130,7 @@ def run(
     task: Any,
     data: Path,
     train: tuple[Path, ...],
-    out: Path | None,
+    output: Path | None,
     name: str,
     model: Path | None,
     policy: str,
@@ -150,7 +154,7 @@ def run(
     result = run_task(
         task,
         data,
-        out=Path(f"{task}-{name}") if out is None else out,
+        out=Path(f"{task}-{name}") if output is None else output,
         name=name,
         model=TauSS3(**PAPER_TASKS | parameters) if model is None else TauSS3.load(model),
         policy=parse_policy(policy, POSITIVE),

@@ -29,13 +29,18 @@ from watchword.model.presets import PAPER_TASKS
     group=erisk,
     example="""
     watchword erisk paper --task 2018-anorexia --subjects 60 --most-writings 30 --no-search
-    watchword erisk paper --figures --out figures
+    watchword erisk paper --figures -o figures
     """,
 )
 @option(
     "--data", "Folder that contains the collections.  [default: synthetic collections]", type=FOLDER
 )
-@option("--out", "New folder for tables, pages and figures.", type=FOLDER, default=Path("paper"))
+@option(
+    "-o, --output FOLDER",
+    "New folder for tables, pages and figures.",
+    type=FOLDER,
+    default=Path("paper"),
+)
 @option(
     "--task",
     "Task to run; repeatable.  [default: all three]",
@@ -86,7 +91,7 @@ from watchword.model.presets import PAPER_TASKS
 @option("--table/--record", "Print the tables, or a JSON line for each task.", default=True)
 def paper(
     data: Path | None,
-    out: Path,
+    output: Path,
     tasks: tuple[Any, ...],
     lengths: tuple[int, ...],
     figures: bool,
@@ -99,7 +104,7 @@ def paper(
 
     Runs SS3 (words only) and τ-SS3 on the tasks with the paper's parameters, pruning and policy,
     tries several lengths of n-grams and the paper's search, tests the differences, and prints
-    everything beside the published results. The folder --out gets tables (Markdown, CSV, LaTeX),
+    everything beside the published results. The folder --output gets tables (Markdown, CSV, LaTeX),
     the runs as submissions, a subject's story under both models, and figures 1 to 4.
 
     Without --data, the collections are synthetic, and the results say nothing about eRisk.
@@ -113,7 +118,7 @@ def paper(
         raise click.BadParameter(
             f"{max(lengths)} is more than {LENGTHS[-1]}", param_hint="--lengths"
         )
-    folder = PaperFolder(out)
+    folder = PaperFolder(output)
     if figures:
         drawn = folder.draw_figures()
         folder.finish()

@@ -26,8 +26,8 @@ _PLACE = click.Path(exists=True, path_type=Path)
     group=erisk,
     example="""
     watchword erisk make collection --task 2018-anorexia --subjects 40 --most-writings 30
-    watchword erisk run 2018-anorexia --data collection --name ours --out runs
-    watchword erisk run 2018-anorexia --data collection --name eager --policy "leaps" --out runs
+    watchword erisk run 2018-anorexia --data collection --name ours -o runs
+    watchword erisk run 2018-anorexia --data collection --name eager --policy "leaps" -o runs
     watchword erisk score "collection/2018 anorexia/test" runs --table
     """,
 )
