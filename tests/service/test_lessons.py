@@ -255,7 +255,7 @@ def test_forgetting_unlearns_what_was_taught_to_the_last_bit(store_url, tmp_path
         marked(service, "cid", verdict="right")
         third = service.teach()
         found = service.forget("bob")
-        assert (found.unlearned, found.versions) == (1, (second.number, third.number))
+        assert (found.unlearnt, found.versions) == (1, (second.number, third.number))
         for name in ("ann", "cid"):
             model.learn_one(f"I cannot sleep, tired {name}", RISK, correct=True)
         assert service.statistics().model == model.fingerprint

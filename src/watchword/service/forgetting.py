@@ -54,7 +54,7 @@ def write_forgetting(
         session.lock("lessons")
         remove_unsettled(session)
     store.scrub()
-    return Forgotten(name, rows, plan.unlearned, plan.removed), active
+    return Forgotten(name, rows, plan.unlearnt, plan.removed), active
 
 
 def _key(session: Session, name: str, *, lock: bool = False) -> int | None:

@@ -151,7 +151,7 @@ class Unlearning:
     active: int | None = None
     base: int | None = None  # the version to teach the rest on top of; None if nothing changes
     rest: tuple[Lesson, ...] = ()
-    unlearned: int = 0  # lessons of the subject in the active version
+    unlearnt: int = 0  # lessons of the subject in the active version
     model: TauSS3 | None = field(default=None, repr=False)
 
 
@@ -180,7 +180,7 @@ def plan_unlearning(session: Session, versions: Versions, subject: int) -> Unlea
         active=active,
         base=base,
         rest=tuple(rest),
-        unlearned=len(every) - len(rest),
+        unlearnt=len(every) - len(rest),
         model=learn(model, rest) if rest else model,
     )
 

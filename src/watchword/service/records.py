@@ -204,7 +204,7 @@ class Forgotten:
 
     subject: str
     rows: dict[str, int] = field(default_factory=dict)
-    unlearned: int = 0
+    unlearnt: int = 0
     versions: tuple[int, ...] = ()
 
     def __bool__(self) -> bool:

@@ -165,7 +165,7 @@ class Door:
         """Delete a subject's data, including what the model learnt from it."""
         name = call.values["id"]
         gone = _known(self._service.forget(name) or None, name)
-        say("subject forgotten", token=call.sender, rows=gone.rows, unlearned=gone.unlearned)
+        say("subject forgotten", token=call.sender, rows=gone.rows, unlearnt=gone.unlearnt)
         return gone
 
     @operation(
