@@ -150,12 +150,12 @@ def test_the_model_goes_back_to_an_earlier_version_and_forward(store_url, model)
     with opened(store_url, model, store_texts=True) as service:
         marked(service, "ann")
         taught = service.teach()
-        given = service.restore(taught.root)
+        given = service.activate(taught.root)
         assert (given.model, given.is_active) == (small_model().fingerprint, True)
         assert service.statistics().model == small_model().fingerprint
-        assert service.restore(taught.number).model == taught.model
+        assert service.activate(taught.number).model == taught.model
         with pytest.raises(StoreError, match="version 99 of the model not found"):
-            service.restore(99)
+            service.activate(99)
 
 
 def test_a_missing_file_of_a_version_is_named(store_url, model):
@@ -292,12 +292,12 @@ def test_a_subject_taught_while_it_is_forgotten_is_refused(postgres, model, monk
         assert two.statistics().model == small_model().fingerprint
 
 
-def test_a_version_removed_while_it_is_restored_is_not_used(postgres, model, monkeypatch):
+def test_a_version_removed_while_it_is_activated_is_not_used(postgres, model, monkeypatch):
     url = postgres.new_database()
     with opened(url, model, store_texts=True) as one, opened(url, model) as two:
         marked(one, "ann")
         taught = one.teach()
-        one.restore(taught.root)
+        one.activate(taught.root)
         load = two._versions.load
 
         def forgotten_after_loading(*version):
@@ -307,7 +307,7 @@ def test_a_version_removed_while_it_is_restored_is_not_used(postgres, model, mon
 
         monkeypatch.setattr(two._versions, "load", forgotten_after_loading)
         with pytest.raises(StoreError, match="version 2 of the model not found"):
-            two.restore(taught.number)
+            two.activate(taught.number)
         assert [(one.number, one.is_active) for one in two.versions()] == [(taught.root, True)]
 
 
@@ -327,18 +327,18 @@ def during(monkeypatch, name, action):
 def test_a_model_is_changed_by_one_thread_at_a_time(tmp_path, model, monkeypatch):
     with opened(str(tmp_path / "w.db"), model, store_texts=True) as service:
         marked(service, "ann")
-        restoring = threading.Thread(target=service.restore, args=(1,))
+        activating = threading.Thread(target=service.activate, args=(1,))
         switch = service.switch
 
-        def restored_before(reading):
+        def activated_before(reading):
             monkeypatch.setattr(service, "switch", switch)
-            restoring.start()
-            restoring.join(0.2)
+            activating.start()
+            activating.join(0.2)
             switch(reading)
 
-        monkeypatch.setattr(service, "switch", restored_before)
+        monkeypatch.setattr(service, "switch", activated_before)
         service.teach()
-        restoring.join()
+        activating.join()
         [active] = [one for one in service.versions() if one.is_active]
         assert active.model == service.statistics().model
 
@@ -380,7 +380,7 @@ def test_forgetting_removes_versions_that_are_not_in_use_too(store_url, model):
     with opened(store_url, model, store_texts=True) as service:
         marked(service, "ann")
         taught = service.teach()
-        service.restore(taught.root)
+        service.activate(taught.root)
         assert service.forget("ann").versions == (taught.number,)
         assert not Path(taught.path).exists()
         assert [one.number for one in service.versions()] == [taught.root]

@@ -209,14 +209,14 @@ def test_an_unknown_alert_cannot_be_marked(door):
     assert door.post("/alerts/7/mark", {"verdict": "right"}).status == 404
 
 
-def test_the_model_is_taught_restored_and_reloaded(door):
+def test_the_model_is_taught_activated_and_reloaded(door):
     newest, _ = two_alerts(door)
     assert door.post("/admin/teach", {}).status == 409  # nothing is marked
     door.post(f"/alerts/{newest['id']}/mark", {"verdict": "right"})
     taught = door.post("/admin/teach", {}).json
     assert (taught["kind"], taught["is_active"]) == ("taught", True)
-    restored = door.post("/admin/models/1/restore", {}).json
-    assert restored["number"] == 1
+    activated = door.post("/admin/models/1/activate", {}).json
+    assert activated["number"] == 1
     assert door.post("/admin/reload", {}).json["is_active"]
     assert len(door.get("/admin/models").json["models"]) == 2
     assert door.post("/admin/reload", {"mode": "soon"}).status == 400

@@ -89,8 +89,8 @@ def teach(versions: Versions, detector: Detector, alerts: Sequence[int] | None) 
     return Detector(taught, detector.policy, number)
 
 
-def restore(versions: Versions, detector: Detector, number: int) -> Detector:
-    """Switch to an earlier or later version."""
+def activate(versions: Versions, detector: Detector, number: int) -> Detector:
+    """Make an earlier or later version the active one; return the detector with its model."""
     with versions.store.reading() as session:
         path, fingerprint = version_file(session, number)
     model = versions.load(path, fingerprint)

@@ -279,16 +279,16 @@ class Door:
         return self._changed("model taught", self._service.teach(), call)
 
     @operation(
-        "POST /admin/models/{number}/restore",
+        "POST /admin/models/{number}/activate",
         "admin",
         "ModelVersion",
         body=EMPTY,
         may_conflict=True,
     )
-    def restore_model(self, call: Call) -> Any:
+    def activate_model(self, call: Call) -> Any:
         """Switch to an earlier or later version of the model."""
-        found = self._service.restore(call.values["number"])
-        return self._changed("model restored", found, call)
+        found = self._service.activate(call.values["number"])
+        return self._changed("model activated", found, call)
 
     def _changed(self, event: str, version: ModelVersion, call: Call) -> ModelVersion:
         say(event, version=version.number, model=version.model, token=call.sender)

@@ -228,10 +228,10 @@ class Service(Alerts, Subjects):
             self.switch(taught)
         return self._versions.get(taught.version)
 
-    def restore(self, version: int) -> ModelVersion:
+    def activate(self, version: int) -> ModelVersion:
         """Switch to an earlier or later version of the model."""
         with self.changing:
-            self.switch(lessons.restore(self._versions, self.detector, version))
+            self.switch(lessons.activate(self._versions, self.detector, version))
         return self._versions.get(version)
 
     def reload(

@@ -48,13 +48,13 @@ class Versions:
         """
         model = TauSS3.load(self.given)
         try:
-            return self.activate(model)
+            return self.activate_file(model)
         finally:  # also if the file of the active version is missing
             with self.store.writing() as session:
                 session.lock("lessons")
                 remove_unsettled(session)
 
-    def activate(self, model: TauSS3, path: AnyPath | None = None) -> tuple[TauSS3, int]:
+    def activate_file(self, model: TauSS3, path: AnyPath | None = None) -> tuple[TauSS3, int]:
         """Make the version of a loaded file the active one; return its model and number.
 
         The file given at the start, if it has not changed, keeps what was taught on top of it; a
@@ -246,7 +246,7 @@ class Reloader:
         policy = self._service.detector.policy
         engine_of(model).known_label(policy.positive)
         with self._service.changing:
-            model, number = self._versions.activate(model, path)
+            model, number = self._versions.activate_file(model, path)
             detector = Detector(model, policy, number)
             self._service.switch(detector)
         logger.info("version %d of the model is in use: %s", number, detector.fingerprint)

@@ -1,4 +1,4 @@
-"""watchword service reload, forget, mark, teach, restore, models: ask a running service."""
+"""watchword service reload, forget, mark, teach, activate, models: ask a running service."""
 
 from __future__ import annotations
 
@@ -103,12 +103,12 @@ def teach(ask: Callable[..., dict[str, Any]]) -> None:
     emit([ask("POST", "/admin/teach", body={})])
 
 
-@verb(group=service, example=_SERVED + f"watchword service restore 1 {_URL}")
+@verb(group=service, example=_SERVED + f"watchword service activate 1 {_URL}")
 @click.argument("version", type=COUNT)
 @_remote_options
-def restore(version: int, ask: Callable[..., dict[str, Any]]) -> None:
-    """Restore a version of the model; watchword service models lists all versions."""
-    emit([ask("POST", f"/admin/models/{version}/restore", body={})])
+def activate(version: int, ask: Callable[..., dict[str, Any]]) -> None:
+    """Switch to a version of the model; watchword service models lists all versions."""
+    emit([ask("POST", f"/admin/models/{version}/activate", body={})])
 
 
 @verb(group=service, example=_SERVED + f"watchword service models {_URL}")

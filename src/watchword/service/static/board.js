@@ -120,9 +120,9 @@
   function showVersions(models) {
     byId("versions").replaceChildren(...models.map((version) => {
       if (version.is_active) return element("li", {}, words.version(version), element("strong", {}, words.inUse));
-      const button = element("button", { type: "button" }, words.restore);
+      const button = element("button", { type: "button" }, words.activate);
       button.addEventListener("click", () => attempt(async () => {
-        await ask("models", `/admin/models/${version.number}/restore`, { body: {} });
+        await ask("models", `/admin/models/${version.number}/activate`, { body: {} });
         await askVersions();
       }));
       return element("li", {}, words.version(version), " ", button);

@@ -45,7 +45,7 @@ const words = (() => {
     taught: ({ lessons, number }) => `Taught ${plural(lessons, "text")}; the model is now version ${number}.`,
     version: ({ number, kind, lessons }) =>
       kind === "taught" ? `${number}: taught ${plural(lessons, "text")}` : `${number}: given model file`,
-    restore: "Restore",
+    activate: "Activate",
     inUse: " in use",
     title: (unseen) => `${unseen ? `(${count(unseen)}) ` : ""}watchword`,
   };
