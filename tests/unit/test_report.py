@@ -9,7 +9,7 @@ import watchword as ww
 from browser import DESKTOP, PHONE, eventually
 from hostile import HOSTILE_TEXT
 from story_pages import Page, is_plain
-from watchword.reasons.report import VERDICTS, report_data
+from watchword.reasons.report import OUTCOMES, report_data
 from watchword.show.report import report_html
 
 PEOPLE = ww.make_risk_streams(40, seed=8, prevalence=0.3, posts_per_subject=(5, 15))
@@ -26,11 +26,11 @@ def data(policy=POLICY, subjects=OTHERS, by="post", **options):
 def test_report_lists_all_subjects_errors_first():
     plain = data()
     assert sorted(row["subject"] for row in plain["subjects"]) == [one.id for one in OTHERS]
-    verdicts = [row["verdict"] for row in plain["subjects"]]
-    assert [verdict for verdict, _ in groupby(verdicts)] == sorted(
-        set(verdicts), key=VERDICTS.index
+    outcomes = [row["outcome"] for row in plain["subjects"]]
+    assert [outcome for outcome, _ in groupby(outcomes)] == sorted(
+        set(outcomes), key=OUTCOMES.index
     )
-    assert plain["verdicts"] == {one: verdicts.count(one) for one in dict.fromkeys(verdicts)}
+    assert plain["outcomes"] == {one: outcomes.count(one) for one in dict.fromkeys(outcomes)}
 
 
 def test_a_report_has_its_policy_in_the_notation_of_the_command_line():
@@ -41,7 +41,7 @@ def test_a_report_has_its_policy_in_the_notation_of_the_command_line():
 
 
 @pytest.mark.parametrize(
-    ("truth", "posts", "verdict"),
+    ("truth", "posts", "outcome"),
     [
         ("at risk", ["x"], "found"),
         ("at risk", ["a"], "missed"),
@@ -51,12 +51,12 @@ def test_a_report_has_its_policy_in_the_notation_of_the_command_line():
         (None, ["a"], "no alert"),
     ],
 )
-def test_verdict_of_each_kind_of_decision(truth, posts, verdict):
+def test_outcome_of_each_kind_of_decision(truth, posts, outcome):
     model = ww.TauSS3()
     model.learn_many(["x", "a"], ["at risk", "control"])
     subjects = [ww.Subject("ann", [ww.Post(post) for post in posts], truth)]
     plain = report_data(ww.replay(subjects, model, POLICY), model, subjects)
-    assert [row["verdict"] for row in plain["subjects"]] == [verdict]
+    assert [row["outcome"] for row in plain["subjects"]] == [outcome]
 
 
 def test_stories_have_the_alerts_of_the_replay():
@@ -167,30 +167,30 @@ def opened(browser, tmp_path):
     return open_page
 
 
-def visible_verdicts(page):
+def visible_outcomes(page):
     return set(page.locator("tbody tr[class]:visible td:nth-of-type(1)").all_inner_texts())
 
 
 def test_subjects_can_be_filtered(opened):
     plain = data(ww.Overtakes("at risk", margin=1.5))
-    present = set(plain["verdicts"])
+    present = set(plain["outcomes"])
     assert present == {"missed", "false alarm", "found", "left alone"}
     page = opened(report_html(plain))
-    eventually(lambda: visible_verdicts(page), present)
+    eventually(lambda: visible_outcomes(page), present)
     page.get_by_label("wrong", exact=True).check()
-    eventually(lambda: visible_verdicts(page), {"missed", "false alarm"})
+    eventually(lambda: visible_outcomes(page), {"missed", "false alarm"})
     eventually(page.locator("section.v-found:visible").count, 0)
     page.get_by_label("right", exact=True).check()
-    eventually(lambda: visible_verdicts(page), {"found", "left alone"})
+    eventually(lambda: visible_outcomes(page), {"found", "left alone"})
     page.get_by_label("missed").check()
-    eventually(lambda: visible_verdicts(page), {"missed"})
+    eventually(lambda: visible_outcomes(page), {"missed"})
 
 
 def test_the_filter_works_with_the_keyboard(opened):
     page = opened(report_html(data(ww.Overtakes("at risk", margin=1.5))))
     page.get_by_label("all", exact=True).focus()
     page.keyboard.press("ArrowRight")
-    eventually(lambda: visible_verdicts(page), {"missed", "false alarm"})
+    eventually(lambda: visible_outcomes(page), {"missed", "false alarm"})
 
 
 def test_a_subject_leads_to_its_story(opened):

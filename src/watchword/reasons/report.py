@@ -24,10 +24,10 @@ from watchword.reasons.story import tell
 from watchword.reasons.story_data import plain_story
 from watchword.streams.notation import spell_policy
 
-__all__ = ["VERDICTS", "report_data"]
+__all__ = ["OUTCOMES", "report_data"]
 
-VERDICTS = ("missed", "false alarm", "found", "left alone", "alert", "no alert")
-"""Kinds of decisions, errors first; the last two are for subjects without a true label."""
+OUTCOMES = ("missed", "false alarm", "found", "left alone", "alert", "no alert")
+"""Outcomes in words, errors first; the last two are for subjects without a true label."""
 
 _MOST_ROWS = 10_000
 
@@ -85,10 +85,10 @@ def report_data(
         "measures": found.to_dict()["measures"] if found.measures is not None else None,
         "ranking": [asdict(row) for row in found.ranking()] if found.measures else [],
         "charts": [chart.to_dict() for chart in usual_charts(found)],
-        "verdicts": _counts(found),
+        "outcomes": _counts(found),
         "subjects": [
             asdict(found.outcomes[index])
-            | {"verdict": verdict_of(found.outcomes[index], found.scores.positive)}
+            | {"outcome": outcome_name(found.outcomes[index], found.scores.positive)}
             for index in order[:_MOST_ROWS]
         ],
         "stories": plain_stories,
@@ -99,8 +99,8 @@ def report_data(
     }
 
 
-def verdict_of(outcome: Outcome, positive: Label) -> str:
-    """Return the kind of a decision, one of `VERDICTS`."""
+def outcome_name(outcome: Outcome, positive: Label) -> str:
+    """Return an outcome in words, one of `OUTCOMES`."""
     alerted = outcome.label is not None
     if outcome.truth is None:
         return "alert" if alerted else "no alert"
@@ -116,7 +116,7 @@ def _order(outcomes: Sequence[Outcome], positive: Label) -> list[int]:
         one = outcomes[index]
         alerted = one.label is not None
         delay = one.delay if alerted else np.inf
-        return VERDICTS.index(verdict_of(one, positive)), delay, -one.score, index
+        return OUTCOMES.index(outcome_name(one, positive)), delay, -one.score, index
 
     return sorted(range(len(outcomes)), key=key)
 
@@ -134,5 +134,5 @@ def _alerts(found: Replay) -> list[int | None]:
 
 
 def _counts(found: Replay) -> dict[str, int]:
-    counts = Counter(verdict_of(one, found.scores.positive) for one in found.outcomes)
-    return {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}
+    counts = Counter(outcome_name(one, found.scores.positive) for one in found.outcomes)
+    return {name: counts[name] for name in OUTCOMES if counts[name]}

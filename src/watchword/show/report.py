@@ -80,8 +80,8 @@ _STYLE = """
 
 def _measures(plain: PlainData) -> str:
     measures = plain["measures"]
-    verdicts = [(escaped(verdict), count) for verdict, count in plain["verdicts"].items()]
-    counted = table_html("Decisions", ["decision", "subjects"], verdicts)
+    outcomes = [(escaped(outcome), count) for outcome, count in plain["outcomes"].items()]
+    counted = table_html("Decisions", ["decision", "subjects"], outcomes)
     if measures is None:
         unknown = "<p>No measures: the label of some subjects is unknown.</p>"
         return f"<h2>Decisions</h2>{unknown}{counted}"
@@ -111,8 +111,8 @@ def _measures(plain: PlainData) -> str:
 # Subjects
 
 
-def _class(verdict: str) -> str:
-    return f"v-{verdict.replace(' ', '-')}"
+def _class(outcome: str) -> str:
+    return f"v-{outcome.replace(' ', '-')}"
 
 
 def _filter(plain: PlainData) -> str:
@@ -128,9 +128,9 @@ def _filter(plain: PlainData) -> str:
 
 def _filter_css() -> str:
     return "".join(
-        f".ww-report:has(#show-{key}:checked) .{_class(verdict)}{{display:none}}\n"
+        f".ww-report:has(#show-{key}:checked) .{_class(outcome)}{{display:none}}\n"
         for key, (_, hidden) in _CHOICES.items()
-        for verdict in hidden
+        for outcome in hidden
     )
 
 
@@ -153,14 +153,14 @@ def _subjects(plain: PlainData) -> str:
 def _subject_row(row: PlainData, story: int | None) -> str:
     name = name_html(row["subject"])
     linked = name if story is None else f'<a href="#story-{story}">{name}</a>'
-    wrong = " class=ww-wrong" * (row["verdict"] in ("missed", "false alarm"))
+    wrong = " class=ww-wrong" * (row["outcome"] in ("missed", "false alarm"))
     truth = "" if row["truth"] is None else name_html(row["truth"])
     delay = f"{row['delay']:,}" if row["label"] is not None else "–"
     numbers = (delay, f"{row['posts']:,}", as_value(row["score"]))
     cells = "".join(f"<td class=number>{number}</td>" for number in numbers)
     return (
-        f'<tr class="{_class(row["verdict"])}"><th scope="row">{linked}</th>'
-        f"<td{wrong}>{row['verdict']}</td><td>{truth}</td>{cells}</tr>\n"
+        f'<tr class="{_class(row["outcome"])}"><th scope="row">{linked}</th>'
+        f"<td{wrong}>{row['outcome']}</td><td>{truth}</td>{cells}</tr>\n"
     )
 
 
@@ -180,8 +180,8 @@ def _stories(plain: PlainData, painter: Painter) -> Iterator[str]:
         more = left_out_html(len(story["sums"]) - len(story["shown"]), "posts")
         figure = timeline_figure(story, table=False, points=_POINTS)
         yield (
-            f'<section class="{_class(row["verdict"])}" id="story-{at}">'
-            f"<h3>{name_html(story['subject'])} <small>{row['verdict']}</small></h3>"
+            f'<section class="{_class(row["outcome"])}" id="story-{at}">'
+            f"<h3>{name_html(story['subject'])} <small>{row['outcome']}</small></h3>"
             f"{decision_html(story, policy=False)}{figure}"
             f"{tipped_html(_shortened(story))}{changes}{posts}{more}"
             f'<p><a href="#subjects">all subjects</a></p></section>'

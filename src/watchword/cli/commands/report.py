@@ -87,4 +87,4 @@ def report(
     write_text(str(output), page)
     written = {"file": str(output), "bytes": output.stat().st_size}
     counts = {"subjects": len(subjects), "stories": len(plain["stories"])}
-    emit([{**written, **counts, "decisions": plain["verdicts"]}])
+    emit([{**written, **counts, "decisions": plain["outcomes"]}])
