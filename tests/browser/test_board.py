@@ -213,7 +213,7 @@ def test_an_alert_has_its_reasons_counted_and_corrected_apart(service, board):
     reasons = service.alert(number).reasons
     table = page.locator("#reasons table", has_text="N-grams for the alert")
     expect(table.locator("thead th")).to_have_text(
-        ["n-gram", "times", "counted", "correction", "total"]
+        ["n-gram", "times", "counted", "corrected", "total"]
     )
     expect(table.locator("tbody th")).to_have_text([one.ngram for one in reasons.ngrams_for])
     first = reasons.ngrams_for[0]

@@ -82,7 +82,7 @@ def test_an_alert_names_its_post_and_the_ngrams_that_speak_for_it():
     assert reasons["ngrams_for"][0]["difference"] > 0
     for one in reasons["ngrams_for"]:
         assert all(word in ALARMING.lower() for word in one["ngram"].split())
-        assert one["counted"] + one["correction"] == one["difference"]
+        assert one["counted"] + one["corrected"] == one["difference"]
 
 
 @pytest.mark.usefixtures("here")

@@ -33,16 +33,16 @@ def test_an_alert_says_when_by_what_and_why(store_url, model):
         assert [(one.number, one.post_id) for one in reasons.posts_against] == [(1, "a")]
 
 
-def test_reasons_have_what_was_counted_and_the_correction_apart(tmp_path):
+def test_reasons_have_the_counted_and_the_corrected_part_apart(tmp_path):
     model = small_model()
     texts = ["cannot sleep", "tired again", "lovely garden", "the day"] * 5
     model.refine(texts, [RISK, RISK, OTHER, OTHER] * 5)
     with opened(str(tmp_path / "w.db"), saved_model(tmp_path, model)) as service:
         send(service, post("ann", 1, "I cannot sleep, so tired"))
         [alert] = service.alerts()
-        assert any(one.correction for one in alert.reasons.ngrams_for)
+        assert any(one.corrected for one in alert.reasons.ngrams_for)
         for one in alert.reasons.ngrams_for:
-            assert one.difference == one.counted + one.correction
+            assert one.difference == one.counted + one.corrected
 
 
 def test_with_stored_texts_the_reasons_cover_all_posts_up_to_the_alert(store_url, model):

@@ -27,14 +27,14 @@ _MOST = 10  # entries per list
 class ReasonNgram(ToDict):
     """An n-gram: how often it occurs, and how far it favours the positive label over the rival.
 
-    The difference is the sum of what was counted and, in a refined model, the correction.
+    The difference is the sum of the counted and, in a refined model, the corrected part.
     """
 
     ngram: str
     times: int
     difference: float
     counted: float
-    correction: float
+    corrected: float
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def alert_reasons(
     >>> model.learn_many(["cannot sleep", "lovely garden"], ["at risk", "control"])
     >>> engine, sums = engine_of(model), {"at risk": 2.0, "control": 0.0}
     >>> reasons = alert_reasons(engine, ["I cannot sleep"], positive="at risk", sums=sums)
-    >>> [(one.ngram, one.correction) for one in reasons.ngrams_for], reasons.rival
+    >>> [(one.ngram, one.corrected) for one in reasons.ngrams_for], reasons.rival
     ([('cannot', 0.0), ('sleep', 0.0)], 'control')
     """
     rival = max((one for one in sums if one != positive), key=sums.__getitem__, default=None)
@@ -142,6 +142,6 @@ def _ngrams(
     except HookError:
         return []
     return [
-        (ngram, times, counted + correction, counted, correction)
-        for ngram, (times, counted, correction) in found.items()
+        (ngram, times, counted + corrected, counted, corrected)
+        for ngram, (times, counted, corrected) in found.items()
     ]

@@ -99,8 +99,8 @@ const alerts = (() => {
     byId("reasons-told").textContent = words.reasons(
       { ...reasons, rival: reasons.rival === null ? null : visible(reasons.rival) }, visible(open.label),
     );
-    const ngramRow = ({ ngram, times, counted, correction, difference }) =>
-      row([shown(ngram), count(times), ...[counted, correction, difference].map(number)]);
+    const ngramRow = ({ ngram, times, counted, corrected, difference }) =>
+      row([shown(ngram), count(times), ...[counted, corrected, difference].map(number)]);
     const postRow = ({ number: post, post_id: name, time, difference }) =>
       row([element("span", { title: visible(name ?? "") }, words.atPost(post)), when(time), number(difference)]);
     const tables = Object.entries(words.sides)

@@ -36,7 +36,7 @@ const words = (() => {
       posts_for: "Posts for the alert",
       posts_against: "Posts against the alert",
     },
-    ngramColumns: ["n-gram", "times", "counted", "correction", "total"],
+    ngramColumns: ["n-gram", "times", "counted", "corrected", "total"],
     postColumns: ["post", "time", "total"],
     more: (many) => `Show ${count(many)} more`,
     keyPosts: "Posts with the largest contributions",
