@@ -65,7 +65,7 @@ def test_each_alert_is_printed_once():
         "delay": 1,
         "posts": 1,
         "confidence": found[0]["confidence"],
-        "post": None,
+        "post_id": None,
         "time": None,
         "reasons": found[0]["reasons"],
     }
@@ -76,7 +76,7 @@ def test_each_alert_is_printed_once():
 def test_an_alert_names_its_post_and_the_ngrams_that_speak_for_it():
     named = {"id": "p7", "time": "2024-05-01T12:30:00Z"}
     [alert] = watch(posts=[post("ann"), post("bob", ALARMING) | named, post("ann")])
-    assert (alert["post"], alert["time"]) == ("p7", "2024-05-01T12:30:00+00:00")
+    assert (alert["post_id"], alert["time"]) == ("p7", "2024-05-01T12:30:00+00:00")
     reasons = alert["reasons"]
     assert reasons["rival"] == "control"
     assert reasons["ngrams_for"][0]["difference"] > 0

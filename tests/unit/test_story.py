@@ -256,7 +256,7 @@ def test_a_story_has_its_policy_in_the_notation_of_the_command_line():
 def test_shown_texts_are_limited_and_include_the_alert():
     story = told(["sun", "alone"] * 20 + ["alone"] * 20, ww.Overtakes("at risk", margin=5))
     plain = story.to_dict(texts=4)
-    numbers = [one["post"] for one in plain["shown"]]
+    numbers = [one["number"] for one in plain["shown"]]
     assert len(numbers) == 4
     assert story.decision.delay in numbers
     assert numbers == sorted(numbers)

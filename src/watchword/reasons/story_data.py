@@ -107,7 +107,7 @@ def _shown(story: Story, number: int, characters: int) -> dict[str, Any]:
     whole = len(beginning) == len(content)
     explanation = one.explanation if whole else story.history.engine.explain(beginning)
     return {
-        "post": number,
+        "number": number,
         "id": one.post.id,
         "time": _time(one),
         "left_out": len(content) - len(beginning),

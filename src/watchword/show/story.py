@@ -57,7 +57,7 @@ def story_page(plain: PlainData) -> str:
     painter = Painter(plain["labels"], _scores(plain), positive, alert=positive)
     posts = shown_posts(plain, painter)
     parts = [
-        *_reasons(plain, "h1", "h2", [one["post"] for one in plain["shown"]]),
+        *_reasons(plain, "h1", "h2", [one["number"] for one in plain["shown"]]),
         "<h2>Posts</h2>",
         _left_out(plain),
         f'<div class="{painter.name}">{painter.controls()}\n{posts}</div>',
@@ -208,7 +208,7 @@ def shown_posts(
 ) -> str:
     """Return the posts with texts, painted; `prefix` makes their anchors unique in a page."""
     return "\n".join(
-        f'<article class="ww-post" id="{prefix}post-{one["post"]}">'
+        f'<article class="ww-post" id="{prefix}post-{one["number"]}">'
         f"<{heading}>{_post_title(plain, one)}</{heading}>"
         f"{painter.paint(one['explanation'])}{_cut(one)}</article>"
         for one in plain["shown"]
@@ -217,11 +217,11 @@ def shown_posts(
 
 def _post_title(plain: PlainData, one: PlainData) -> str:
     more = [] if one["time"] is None else [f"<time>{escaped(one['time'])}</time>"]
-    gains = plain["added"][one["post"] - 1]
+    gains = plain["added"][one["number"] - 1]
     column = plain["labels"].index(plain["positive"])
     more.append(f"{name_html(plain['positive'])} + {as_value(gains[column])}")
-    alert = " – alert" if one["post"] == plain["decision"]["delay"] else ""
-    return f"Post {one['post']:,}{alert} <small>{' · '.join(more)}</small>"
+    alert = " – alert" if one["number"] == plain["decision"]["delay"] else ""
+    return f"Post {one['number']:,}{alert} <small>{' · '.join(more)}</small>"
 
 
 def _cut(one: PlainData) -> str:

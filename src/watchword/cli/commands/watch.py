@@ -248,7 +248,7 @@ def watch_posts(
 class Detail(NamedTuple):
     """The post that raised an alert, as far as the input says, and why it did."""
 
-    post: str | None
+    post_id: str | None
     time: datetime | None
     reasons: AlertReasons | None
 
@@ -258,7 +258,7 @@ class Detail(NamedTuple):
         if reasons is not None:  # earlier posts are not kept, so their shares are not known
             reasons = {name: reasons[name] for name in ("rival", "ngrams_for", "ngrams_against")}
         time = None if self.time is None else self.time.isoformat()
-        return json_line({"post": self.post, "time": time, "reasons": reasons})[1:-2]
+        return json_line({"post_id": self.post_id, "time": time, "reasons": reasons})[1:-2]
 
 
 Explain = Callable[[str, Decision], AlertReasons]

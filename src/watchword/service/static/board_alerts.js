@@ -120,9 +120,9 @@ const alerts = (() => {
     const { id } = open;
     const story = await ask("story", path, { given: { painted: "true" } });
     if (id !== open.id) return; // another alert was opened meanwhile
-    const isAlert = ({ post }) => post === open.delay;
+    const isAlert = ({ number: post }) => post === open.delay;
     const ordered = [...story.shown.filter(isAlert), ...story.shown.filter((each) => !isAlert(each))];
-    const posts = ordered.map(({ post, time, explanation }) => {
+    const posts = ordered.map(({ number: post, time, explanation }) => {
       const sheet = element("div", { class: "sheet" });
       const given = expand(explanation);
       paint(sheet, given, { column: given.labels.map(String).indexOf(state.positive) });
