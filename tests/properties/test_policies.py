@@ -41,8 +41,8 @@ def steps(draw, policy):
 
     value, other, gain, other_gain = (numbers(VALUES).astype(np.float64) for _ in range(4))
     counts = st.integers(0, 4).map(float)
-    notes = [numbers(counts) for _ in range(policy.remembers)]
-    memory = np.array(notes, np.float64).reshape(policy.remembers, rows).T.copy()
+    columns = [numbers(counts) for _ in range(policy.remembers)]
+    memory = np.array(columns, np.float64).reshape(policy.remembers, rows).T.copy()
     posts = numbers(st.integers(0, 12)).astype(np.int64)
     ratios = numbers(st.floats(-50, 50)).astype(np.float64)
     return Step(posts, value, other, gain, other_gain, draw(st.integers(0, 5)), memory, ratios)

@@ -37,9 +37,9 @@ def step(
         for each in (other, gain, other_gain)
     )
     read = np.full(values.shape, posts)
-    notes = np.zeros((values.size, 9)) if memory is None else memory
+    kept = np.zeros((values.size, 9)) if memory is None else memory
     sums = None if log_ratios is None else np.atleast_1d(np.asarray(log_ratios, np.float64))
-    return Step(read, values, others, gains, other_gains, number, notes, sums)
+    return Step(read, values, others, gains, other_gains, number, kept, sums)
 
 
 def says(policy, *arguments, **options):

@@ -29,7 +29,7 @@ from stream_samples import (
 )
 
 RISK = ww.Overtakes("at risk", margin=0.5)
-NOTES = ww.Stays("at risk", 0.6, last=3) | ww.Repeats("at risk", 5)
+REMEMBERING = ww.Stays("at risk", 0.6, last=3) | ww.Repeats("at risk", 5)
 
 
 def read_on(watcher, events):
@@ -41,14 +41,14 @@ def read_on(watcher, events):
     return found
 
 
-def some_reader(policy=NOTES):
+def some_reader(policy=REMEMBERING):
     reader = taught().reader(policy)
     for post in ["alone", "garden sun", "night"]:
         reader.read(post)
     return reader
 
 
-def some_watcher(policy=NOTES):
+def some_watcher(policy=REMEMBERING):
     watcher = taught().watcher(policy)
     watcher.read_many(["ann", "bob", "ann"], ["alone tired", "sun", "garden"])
     return watcher
@@ -168,20 +168,24 @@ def test_the_file_of_a_watcher_is_readable_by_its_owner_only(tmp_path):
 def test_a_state_may_be_any_bytes_like_object():
     reader, watcher = some_reader(), some_watcher()
     for kind in (bytearray, memoryview):
-        assert taught().reader(NOTES, state=kind(reader.to_bytes())).decision == reader.decision
-        again = taught().watcher(NOTES, state=kind(watcher.to_bytes()))
+        assert (
+            taught().reader(REMEMBERING, state=kind(reader.to_bytes())).decision == reader.decision
+        )
+        again = taught().watcher(REMEMBERING, state=kind(watcher.to_bytes()))
         assert again.decisions() == watcher.decisions()
 
 
 def test_a_state_belongs_to_equal_models_wherever_they_were_taught():
     other = ww.TauSS3.from_bytes(taught().to_bytes())
     assert other.fingerprint == taught().fingerprint
-    assert other.reader(NOTES, state=some_reader().to_bytes()).decision == some_reader().decision
+    assert (
+        other.reader(REMEMBERING, state=some_reader().to_bytes()).decision == some_reader().decision
+    )
 
 
 def test_watcher_without_subjects_resumes():
-    empty = taught().watcher(NOTES)
-    again = taught().watcher(NOTES, state=empty.to_bytes())
+    empty = taught().watcher(REMEMBERING)
+    again = taught().watcher(REMEMBERING, state=empty.to_bytes())
     again.read("ann", "alone")
     assert again.subjects == ("ann",)
 
@@ -266,21 +270,21 @@ def test_the_state_of_a_reader_is_refused_after_the_model_learnt_more(make):
     with pytest.raises(
         ww.errors.StateError, match="saved with another model, or before this model"
     ):
-        model.reader(NOTES, state=state)
+        model.reader(REMEMBERING, state=state)
 
 
 def test_the_state_of_a_watcher_is_refused_after_the_model_learnt_more():
     model, _ = more_taught()
     model.learn_one("alone in the garden", "at risk")
     with pytest.raises(ww.errors.StateError, match="allow_changed_model=True"):
-        model.watcher(NOTES, state=some_watcher().to_bytes())
+        model.watcher(REMEMBERING, state=some_watcher().to_bytes())
 
 
 def test_other_parameters_make_another_model():
     model = taught().replace(smoothness=0.3)
     assert model.fingerprint != taught().fingerprint
     with pytest.raises(ww.errors.StateError, match="another model"):
-        model.reader(NOTES, state=some_reader().to_bytes())
+        model.reader(REMEMBERING, state=some_reader().to_bytes())
 
 
 def test_what_was_unlearnt_again_makes_the_same_model():
@@ -289,7 +293,9 @@ def test_what_was_unlearnt_again_makes_the_same_model():
     assert model.fingerprint != before
     model.unlearn_one("something else", "control")
     assert model.fingerprint == before
-    assert model.reader(NOTES, state=some_reader().to_bytes()).decision == some_reader().decision
+    assert (
+        model.reader(REMEMBERING, state=some_reader().to_bytes()).decision == some_reader().decision
+    )
 
 
 def test_many_models_have_their_own_fingerprints():
@@ -306,7 +312,7 @@ def test_a_changed_model_may_resume_with_the_sums_of_the_old_one(make):
     reader = some_reader()
     before = reader.decision.confidence
     model.learn_one("alone in the garden", "at risk")
-    again = model.reader(NOTES, state=getattr(reader, make)(), allow_changed_model=True)
+    again = model.reader(REMEMBERING, state=getattr(reader, make)(), allow_changed_model=True)
     assert again.decision.confidence == before
     gains = model.confidence_one("garden")
     assert again.read("garden").confidence == {name: before[name] + gains[name] for name in before}
@@ -317,23 +323,23 @@ def test_a_changed_model_may_resume_with_the_subjects_of_the_old_one():
     model, _ = more_taught()
     watcher = some_watcher()
     model.learn_one("alone in the garden", "at risk")
-    again = model.watcher(NOTES, state=watcher.to_bytes(), allow_changed_model=True)
+    again = model.watcher(REMEMBERING, state=watcher.to_bytes(), allow_changed_model=True)
     assert again.decisions() == watcher.decisions()
     # Its own states are those of the new model.
-    model.watcher(NOTES, state=again.to_bytes())
+    model.watcher(REMEMBERING, state=again.to_bytes())
 
 
 def test_a_new_label_begins_with_0_in_an_old_state():
     model, _ = more_taught()
     reader, watcher = some_reader(), some_watcher()
     model.learn_one("match", "a new one")
-    goes_on = model.reader(NOTES, state=reader.to_bytes(), allow_changed_model=True)
+    goes_on = model.reader(REMEMBERING, state=reader.to_bytes(), allow_changed_model=True)
     assert goes_on.decision.confidence == {**reader.decision.confidence, "a new one": 0.0}
     old = reader.decision.confidence["at risk"]
     found = goes_on.read("match").confidence
     assert found["at risk"] == old
     assert found["a new one"] == model.confidence_one("match")["a new one"] > 0
-    watching = model.watcher(NOTES, state=watcher.to_bytes(), allow_changed_model=True)
+    watching = model.watcher(REMEMBERING, state=watcher.to_bytes(), allow_changed_model=True)
     sums = watcher.decision("bob").confidence
     assert watching.decision("bob").confidence == {**sums, "a new one": 0.0}
     watching.read_many(["bob", "new"], ["match", "match"])
@@ -374,14 +380,14 @@ def test_a_state_of_the_same_model_has_all_its_labels():
     for at in range(len(whole["confidence"])):
         less = whole["confidence"][:at] + whole["confidence"][at + 1 :]
         with pytest.raises(ww.errors.StateError, match=r"corrupt: the label .* is missing"):
-            taught().reader(NOTES, state=json.dumps(whole | {"confidence": less}))
+            taught().reader(REMEMBERING, state=json.dumps(whole | {"confidence": less}))
 
 
 def test_a_state_that_holds_fewer_notes_than_the_policy_needs_is_refused():
     whole = json.loads(some_reader().to_json())
     whole["memory"] = whole["memory"][:-1]
     with pytest.raises(ww.errors.StateError, match="memory does not fit AnyOf"):
-        taught().reader(NOTES, state=json.dumps(whole))
+        taught().reader(REMEMBERING, state=json.dumps(whole))
 
 
 # Damage
@@ -389,7 +395,7 @@ def test_a_state_that_holds_fewer_notes_than_the_policy_needs_is_refused():
 
 def refuses(make, state):
     with pytest.raises(ww.errors.StateError):
-        make(taught(), NOTES, state=state, allow_changed_model=True)
+        make(taught(), REMEMBERING, state=state, allow_changed_model=True)
 
 
 BYTES = [
@@ -442,7 +448,7 @@ def test_states_of_readers_and_watchers_are_not_mixed_up():
 def test_a_state_of_the_wrong_type_is_refused(state):
     for make in (ww.TauSS3.reader, ww.TauSS3.watcher):
         with pytest.raises(TypeError):
-            make(taught(), NOTES, state=state)
+            make(taught(), REMEMBERING, state=state)
 
 
 # Damage that knows the checksum
@@ -455,7 +461,7 @@ def signed(body):
 def with_head(**changes):
     """Return a reader's state with other numbers in its head and a valid checksum."""
     layout = "<3sB16s8sIIHI"
-    names = ["magic", "version", "model", "policy", "posts", "delay", "notes", "labels"]
+    names = ["magic", "version", "model", "policy", "posts", "delay", "columns", "labels"]
     body = some_reader().to_bytes()[:-4]
     size = struct.calcsize(layout)
     head = dict(zip(names, struct.unpack(layout, body[:size]), strict=True)) | changes
@@ -475,24 +481,24 @@ def test_a_state_parsed_and_rebuilt_is_the_same():
         ({"labels": 2**32 - 1}, "corrupt"),
         ({"labels": 1}, "wrong size"),
         ({"labels": 0}, "wrong size"),
-        ({"notes": 65535}, "corrupt"),
-        ({"notes": 1}, "corrupt"),
+        ({"columns": 65535}, "corrupt"),
+        ({"columns": 1}, "corrupt"),
         ({"policy": b"\0" * 8}, "saved with another policy"),
     ],
 )
 def test_wrong_numbers_in_the_bytes_of_a_reader_are_refused(changes, message):
     with pytest.raises(ww.errors.StateError, match=message):
-        taught().reader(NOTES, state=with_head(**changes), allow_changed_model=True)
+        taught().reader(REMEMBERING, state=with_head(**changes), allow_changed_model=True)
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
-def test_sums_and_notes_that_are_not_finite_are_refused(number):
+def test_sums_and_memory_that_are_not_finite_are_refused(number):
     state = some_reader().to_bytes()
     head = struct.calcsize("<3sB16s8sIIHI")
-    for place in (head, head + 16):  # the first note, the first sum
+    for place in (head, head + 16):  # the first value of the memory, the first sum
         body = state[:place] + struct.pack("<d", number) + state[place + 8 : -4]
         with pytest.raises(ww.errors.StateError, match="a number is not finite"):
-            taught().reader(NOTES, state=signed(body))
+            taught().reader(REMEMBERING, state=signed(body))
 
 
 def test_duplicate_label_in_bytes_is_rejected():
@@ -506,7 +512,7 @@ def test_a_label_in_bytes_beyond_64_bits_is_refused(name):
     entry = struct.pack("<dBI", 1.0, 1, len(name)) + name
     state = signed(with_head(labels=3)[:-4] + entry)
     if name == b"9" * 4:
-        taught().reader(NOTES, state=state)
+        taught().reader(REMEMBERING, state=state)
     else:
         refuses(ww.TauSS3.reader, state)
 
@@ -566,7 +572,7 @@ def test_wrong_entries_in_json_are_refused(changes):
 
 
 def test_json_parsed_and_rebuilt_is_the_same():
-    assert taught().reader(NOTES, state=with_entries()).decision == some_reader().decision
+    assert taught().reader(REMEMBERING, state=with_entries()).decision == some_reader().decision
 
 
 @pytest.mark.parametrize("key", list(json.loads(some_reader().to_json())))
@@ -592,7 +598,7 @@ def test_any_other_json_is_refused(value):
 def test_any_other_entry_in_json_is_refused_or_accepted(key, value):
     # An entry may happen to be right; nothing but StateError may come of one that is not.
     with suppress(ww.errors.StateError):
-        taught().reader(NOTES, state=with_entries(**{key: value}), allow_changed_model=True)
+        taught().reader(REMEMBERING, state=with_entries(**{key: value}), allow_changed_model=True)
 
 
 def test_json_nested_too_deeply_is_refused():
@@ -614,7 +620,7 @@ def test_a_version_nested_too_deeply_is_refused():
 
 
 def test_too_many_rounds_are_rejected_without_changes():
-    watcher = taught().watcher(NOTES, state=with_header(rounds=2**32 - 1))
+    watcher = taught().watcher(REMEMBERING, state=with_header(rounds=2**32 - 1))
     before = watcher.to_bytes()
     with pytest.raises(ww.errors.StateError, match="4294967295 rounds have been read"):
         watcher.read_round({"ann": "alone"})
@@ -679,11 +685,11 @@ def test_wrong_entries_in_the_header_of_a_watcher_are_refused(changes):
 )
 def test_any_other_entry_in_a_header_is_refused_or_accepted(key, value):
     with suppress(ww.errors.StateError):
-        taught().watcher(NOTES, state=with_header(**{key: value}), allow_changed_model=True)
+        taught().watcher(REMEMBERING, state=with_header(**{key: value}), allow_changed_model=True)
 
 
 def body_of(
-    *, posts=(2, 1), delays=(0, 0), sums=(1.0,) * 4, notes=(0.0,) * 4, names=("ann", "bob")
+    *, posts=(2, 1), delays=(0, 0), sums=(1.0,) * 4, memory=(0.0,) * 4, names=("ann", "bob")
 ):
     ids = [name if isinstance(name, bytes) else name.encode() for name in names]
     return b"".join(
@@ -691,7 +697,7 @@ def body_of(
             struct.pack("<2I", *posts),
             struct.pack("<2I", *delays),
             struct.pack("<4d", *sums),
-            struct.pack("<4d", *notes),
+            struct.pack("<4d", *memory),
             struct.pack("<2I", *map(len, ids)),
             *ids,
         ]
@@ -700,7 +706,7 @@ def body_of(
 
 def test_a_body_in_the_documented_layout_is_read():
     state = with_header(body_of(delays=(2, 0), sums=(1.5, 2.5, 3.5, 4.5)))
-    watcher = taught().watcher(NOTES, state=state)
+    watcher = taught().watcher(REMEMBERING, state=state)
     assert as_tuple(watcher.decision("ann")) == ("at risk", 2, 2, {"at risk": 1.5, "control": 2.5})
     assert as_tuple(watcher.decision("bob")) == (None, 0, 1, {"at risk": 3.5, "control": 4.5})
 
@@ -710,14 +716,14 @@ def test_a_body_in_the_documented_layout_is_read():
     [
         ({"delays": (3, 0)}, "a delay exceeds the number of posts"),
         ({"sums": (1.0, 1.0, float("nan"), 1.0)}, "a number is not finite"),
-        ({"notes": (0.0, 0.0, 0.0, float("inf"))}, "a number is not finite"),
+        ({"memory": (0.0, 0.0, 0.0, float("inf"))}, "a number is not finite"),
         ({"names": ("ann", "ann")}, "duplicate subject id"),
         ({"names": ("ann", b"\xff\xfe")}, "corrupt"),
     ],
 )
 def test_wrong_numbers_and_names_of_a_watcher_are_refused(changes, message):
     with pytest.raises(ww.errors.StateError, match=message):
-        taught().watcher(NOTES, state=with_header(body_of(**changes)))
+        taught().watcher(REMEMBERING, state=with_header(body_of(**changes)))
 
 
 @pytest.mark.parametrize("size", [0, 1, 2**31, 2**32 - 1])

@@ -3,12 +3,13 @@ r"""States of subjects as bytes and JSON: versioned plain data, keyed by label.
 The state of one subject as bytes (numbers are little-endian):
 
     "wws" version:u8 model:16 bytes policy:8 bytes posts:u32 delay:u32
-    notes:u16 labels:u32 (note:f64)* (sum:f64 kind:u8 size:u32 name)* crc32:u32
+    columns:u16 labels:u32 (memory:f64)* (sum:f64 kind:u8 size:u32 name)* crc32:u32
 
 where a label's kind is 0 for a string (its name in UTF-8) and 1 for a whole number (in decimal),
-and the notes are the policy's memory. The states of many subjects are one line of JSON, then the
-arrays posts, delays (u32), sums, notes (f64, row by row), sizes of ids in bytes (u32) and ids in
-UTF-8, and last the SHA-256 of everything before it.
+and `columns` is the number of values in the policy's memory. The states of many subjects are one
+line of JSON, with this number as "notes", then the arrays posts, delays (u32), sums, memory (f64,
+row by row), sizes of ids in bytes (u32) and ids in UTF-8, and last the SHA-256 of everything before
+it.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ _HEAD = struct.Struct("<3sB16s8sIIHI")
 _LABEL = struct.Struct("<dBI")
 IDENTITY = 28  # number of leading bytes that identify the model and the policy
 _MANY = "watchword states"
+_MEMORY_KEY = "notes"  # in the header of many states: the number of columns of the memory
 _HEADER_LIMIT = 1 << 26
 _CHECKSUM = hashlib.sha256().digest_size
 _CORRUPT = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
@@ -92,7 +94,7 @@ def check(state: State, engine: ScoreSource, policy: Policy, *, allow_changed_mo
 
 def to_bytes(state: State) -> bytes:
     """Return the state of one subject as bytes."""
-    notes = state.memory[0]
+    memory = state.memory[0].tolist()
     parts = [
         _HEAD.pack(
             _MAGIC,
@@ -101,10 +103,10 @@ def to_bytes(state: State) -> bytes:
             bytes.fromhex(state.policy_hash),
             int(state.posts[0]),
             int(state.delays[0]),
-            len(notes),
+            len(memory),
             len(state.labels),
         ),
-        struct.pack(f"<{len(notes)}d", *notes.tolist()),
+        struct.pack(f"<{len(memory)}d", *memory),
     ]
     for label, value in zip(state.labels, state.sums[0].tolist(), strict=True):
         name = str(label).encode()
@@ -125,10 +127,10 @@ def from_bytes(data: bytes) -> State:
     if struct.pack("<I", zlib.crc32(body)) != checksum:
         raise StateError("the state is corrupt: wrong checksum")
     try:
-        _, _, model, policy, posts, delay, notes, labels = _HEAD.unpack_from(body)
+        _, _, model, policy, posts, delay, columns, labels = _HEAD.unpack_from(body)
         at = _HEAD.size
-        memory = struct.unpack_from(f"<{notes}d", body, at)
-        at += 8 * notes
+        memory = struct.unpack_from(f"<{columns}d", body, at)
+        at += 8 * columns
         sums: dict[Label, float] = {}
         for _ in range(labels):
             value, is_number, size = _LABEL.unpack_from(body, at)
@@ -174,7 +176,7 @@ def from_json(text: str) -> State:
         bytes.fromhex(whole["model"])
         posts = as_whole("posts", whole["posts"], 0)
         delay = as_whole("delay", whole["delay"], 0)
-        memory = tuple(_finite(note) for note in whole["memory"])
+        memory = tuple(_finite(value) for value in whole["memory"])
         if not isinstance(whole["policy"], dict):
             raise TypeError('"policy" must be an object')
         described = _hash(whole["policy"])
@@ -226,7 +228,7 @@ def watcher_to_bytes(state: State, subjects: list[str]) -> bytes:
         "model": state.model,
         "policy": state.policy,
         "labels": list(state.labels),
-        "notes": int(state.memory.shape[1]),
+        _MEMORY_KEY: int(state.memory.shape[1]),
         "rounds": state.rounds,
         "subjects": len(subjects),
     }
@@ -257,7 +259,7 @@ def watcher_from_bytes(data: bytes | memoryview) -> tuple[State, list[str]]:
 def _many(header: dict[str, Any], body: memoryview) -> tuple[State, list[str]]:
     count = as_whole("subjects", header["subjects"], 0)
     labels = tuple(as_label(label) for label in header["labels"])
-    notes = as_whole("notes", header["notes"], 0)
+    width = as_whole(_MEMORY_KEY, header[_MEMORY_KEY], 0)
     if len(set(labels)) != len(labels):
         raise ValueError("duplicate label")
     at = 0
@@ -270,7 +272,7 @@ def _many(header: dict[str, Any], body: memoryview) -> tuple[State, list[str]]:
         return np.frombuffer(body[begin:at], dtype).reshape(count, columns)
 
     posts, delays = take("<u4", 1)[:, 0], take("<u4", 1)[:, 0]
-    sums, memory, sizes = take("<f8", len(labels)), take("<f8", notes), take("<u4", 1)[:, 0]
+    sums, memory, sizes = take("<f8", len(labels)), take("<f8", width), take("<u4", 1)[:, 0]
     ends = at + np.cumsum(sizes, dtype=np.int64)
     if (int(ends[-1]) if count else at) != len(body):
         raise ValueError("wrong size")
