@@ -658,10 +658,10 @@ def test_a_watcher_parsed_and_rebuilt_is_the_same():
         {"labels": ["at risk", "at risk"]},
         {"labels": ["at risk", "control", "sports"]},
         {"labels": ["at risk", None]},
-        {"notes": 0},
-        {"notes": 3},
-        {"notes": -1},
-        {"notes": 10**12},
+        {"memory": 0},
+        {"memory": 3},
+        {"memory": -1},
+        {"memory": 10**12},
         {"rounds": -1},
         {"rounds": 1.5},
         {"rounds": 10**30},
@@ -681,7 +681,7 @@ def test_wrong_entries_in_the_header_of_a_watcher_are_refused(changes):
 
 
 @given(
-    st.sampled_from(["format", "version", "model", "policy", "labels", "notes", "rounds"]), ANY_JSON
+    st.sampled_from(["format", "version", "model", "policy", "labels", "memory", "rounds"]), ANY_JSON
 )
 def test_any_other_entry_in_a_header_is_refused_or_accepted(key, value):
     with suppress(ww.errors.StateError):

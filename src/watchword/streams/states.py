@@ -7,7 +7,7 @@ The state of one subject as bytes (numbers are little-endian):
 
 where a label's kind is 0 for a string (its name in UTF-8) and 1 for a whole number (in decimal),
 and `columns` is the number of values in the policy's memory. The states of many subjects are one
-line of JSON, with this number as "notes", then the arrays posts, delays (u32), sums, memory (f64,
+line of JSON, with this number as "memory", then the arrays posts, delays (u32), sums, memory (f64,
 row by row), sizes of ids in bytes (u32) and ids in UTF-8, and last the SHA-256 of everything before
 it.
 """
@@ -37,7 +37,6 @@ _HEAD = struct.Struct("<3sB16s8sIIHI")
 _LABEL = struct.Struct("<dBI")
 IDENTITY = 28  # number of leading bytes that identify the model and the policy
 _MANY = "watchword states"
-_MEMORY_KEY = "notes"  # in the header of many states: the number of columns of the memory
 _HEADER_LIMIT = 1 << 26
 _CHECKSUM = hashlib.sha256().digest_size
 _CORRUPT = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
@@ -228,7 +227,7 @@ def watcher_to_bytes(state: State, subjects: list[str]) -> bytes:
         "model": state.model,
         "policy": state.policy,
         "labels": list(state.labels),
-        _MEMORY_KEY: int(state.memory.shape[1]),
+        "memory": int(state.memory.shape[1]),
         "rounds": state.rounds,
         "subjects": len(subjects),
     }
@@ -259,7 +258,7 @@ def watcher_from_bytes(data: bytes | memoryview) -> tuple[State, list[str]]:
 def _many(header: dict[str, Any], body: memoryview) -> tuple[State, list[str]]:
     count = as_whole("subjects", header["subjects"], 0)
     labels = tuple(as_label(label) for label in header["labels"])
-    width = as_whole(_MEMORY_KEY, header[_MEMORY_KEY], 0)
+    width = as_whole("memory", header["memory"], 0)
     if len(set(labels)) != len(labels):
         raise ValueError("duplicate label")
     at = 0
