@@ -12,14 +12,14 @@ from doors import LINES, open_door
 from services import OTHER, RISK
 from waiting import wait_until
 from watchword.service import sqlite_store
-from watchword.service.serving import DoorLimits
+from watchword.service.serving import RequestLimits
 
 LATER = ww.Overtakes(RISK, margin=1e9)
 
 
 @pytest.fixture(scope="module")
 def door(tmp_path_factory):
-    limits = DoorLimits(body=50_000, posts=100)
+    limits = RequestLimits(body=50_000, posts=100)
     with open_door(tmp_path_factory.mktemp("door"), LATER, limits=limits) as door:
         yield door
 
@@ -261,7 +261,7 @@ def test_a_locked_store_is_answered_with_503_and_nothing_is_stored(tmp_path, mon
 
 
 def test_requests_beyond_the_rate_are_refused(tmp_path):
-    with open_door(tmp_path, LATER, limits=DoorLimits(rate=0.01)) as door:
+    with open_door(tmp_path, LATER, limits=RequestLimits(rate=0.01)) as door:
         assert door.post("/posts", post("ann", 1)).status == 200
         answer = door.post("/posts", post("ann", 2))
         assert answer.status == 429

@@ -681,7 +681,8 @@ def test_wrong_entries_in_the_header_of_a_watcher_are_refused(changes):
 
 
 @given(
-    st.sampled_from(["format", "version", "model", "policy", "labels", "memory", "rounds"]), ANY_JSON
+    st.sampled_from(["format", "version", "model", "policy", "labels", "memory", "rounds"]),
+    ANY_JSON,
 )
 def test_any_other_entry_in_a_header_is_refused_or_accepted(key, value):
     with suppress(ww.errors.StateError):

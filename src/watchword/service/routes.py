@@ -76,7 +76,7 @@ def operation(
 
 
 @dataclass(frozen=True)
-class DoorLimits:
+class RequestLimits:
     """Limits on requests.
 
     Parameters
@@ -94,11 +94,11 @@ class DoorLimits:
     rate: float = RATE
 
 
-class Door:
+class Handlers:
     """The handlers of all operations, by their names."""
 
     def __init__(
-        self, service: Service, *, metrics: Metrics, sources: Sources | None, limits: DoorLimits
+        self, service: Service, *, metrics: Metrics, sources: Sources | None, limits: RequestLimits
     ) -> None:
         self._service = service
         self.metrics = metrics

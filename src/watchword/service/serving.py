@@ -41,8 +41,8 @@ try:
     from starlette.types import ASGIApp
 
     from watchword.service.operations import Operation, call_of
-    from watchword.service.routes import OPERATIONS, Door
-    from watchword.service.routes import DoorLimits as DoorLimits
+    from watchword.service.routes import OPERATIONS, Handlers
+    from watchword.service.routes import RequestLimits as RequestLimits
     from watchword.service.tokens import (
         SCOPES,
         Keyring,
@@ -76,16 +76,20 @@ register_url_convertor("anything", _Anything())
 
 
 def make_app(
-    door: Door, *, keyring: Keyring | None, host: str = "127.0.0.1", public_url: str | None = None
+    handlers: Handlers,
+    *,
+    keyring: Keyring | None,
+    host: str = "127.0.0.1",
+    public_url: str | None = None,
 ) -> ASGIApp:
     """Return the application of a service, for a server listening on a host.
 
     Without a keyring, anyone on this machine may do everything.
     """
-    rates = RateLimits(door.limits.rate)
+    rates = RateLimits(handlers.limits.rate)
     app = Starlette(
         routes=[
-            Route(one.route, _endpoint(one, door, rates), methods=[one.method])
+            Route(one.route, _endpoint(one, handlers, rates), methods=[one.method])
             for one in OPERATIONS
         ],
         exception_handlers={HTTPException: _as_json, Exception: _as_json},
@@ -95,10 +99,10 @@ def make_app(
 
 
 def _endpoint(
-    operation: Operation, door: Door, rates: RateLimits
+    operation: Operation, handlers: Handlers, rates: RateLimits
 ) -> Callable[[Request], Awaitable[Response]]:
     """Return the endpoint of an operation: checks the token, counts, and answers errors, too."""
-    handler = getattr(door, operation.name)
+    handler = getattr(handlers, operation.name)
 
     async def answer(request: Request) -> Response:
         began = time.perf_counter()
@@ -116,8 +120,8 @@ def _endpoint(
             response = _refusal(error, operation)
         seconds = time.perf_counter() - began
         status, labels = response.status_code, {"route": operation.path, "method": operation.method}
-        door.metrics.add("http_requests", "Answered requests.", **labels, status=str(status))
-        door.metrics.observe(seconds, **labels)
+        handlers.metrics.add("http_requests", "Answered requests.", **labels, status=str(status))
+        handlers.metrics.observe(seconds, **labels)
         level = logging.DEBUG if status < 400 else logging.INFO
         if logger.isEnabledFor(level):
             fields = {**labels, "status": status, "seconds": round(seconds, 6), "token": sender}
@@ -167,8 +171,8 @@ _GRACE = 10.0  # seconds for requests in progress, which wait for commits
 
 
 @dataclass(frozen=True)
-class DoorSettings:
-    """How the door of a service is set up.
+class HttpSettings:
+    """How a service takes requests.
 
     Parameters
     ----------
@@ -188,7 +192,7 @@ class DoorSettings:
 
     host: str = "127.0.0.1"
     open_to_all_users: bool = False
-    limits: DoorLimits = field(default_factory=DoorLimits)
+    limits: RequestLimits = field(default_factory=RequestLimits)
     connections: ConnectionLimits = CONNECTIONS
     public_url: str | None = None
     delivers: bool = True
@@ -209,9 +213,9 @@ class DoorSettings:
 
 
 @contextmanager
-def opened_door(
-    service: Service, settings: DoorSettings, sources: Sequence[PostSource] = ()
-) -> Iterator[tuple[ASGIApp, Door, Sources]]:
+def opened_app(
+    service: Service, settings: HttpSettings, sources: Sequence[PostSource] = ()
+) -> Iterator[tuple[ASGIApp, Handlers, Sources]]:
     """Run sources and webhooks as long as the context lasts; yield the application with them."""
     metrics = Metrics()
     with ExitStack() as stack:
@@ -225,9 +229,11 @@ def opened_door(
             stack.enter_context(bodies)
             stack.callback(service.listen(lambda _: bodies.wake()))
         running = stack.enter_context(Sources(service, sources, metrics=metrics))
-        door = Door(service, metrics=metrics, sources=running, limits=settings.limits)
-        app = make_app(door, keyring=keyring, host=settings.host, public_url=settings.public_url)
-        yield app, door, running
+        handlers = Handlers(service, metrics=metrics, sources=running, limits=settings.limits)
+        app = make_app(
+            handlers, keyring=keyring, host=settings.host, public_url=settings.public_url
+        )
+        yield app, handlers, running
 
 
 def _body(service: Service, alert: int) -> bytes | None:
@@ -241,7 +247,7 @@ def _body(service: Service, alert: int) -> bytes | None:
 def serve_until_interrupted(
     service: Service,
     listener: socket.socket,
-    settings: DoorSettings,
+    settings: HttpSettings,
     *,
     sources: Sequence[PostSource] = (),
     on_ready: Callable[[], None] | None = None,
@@ -253,14 +259,14 @@ def serve_until_interrupted(
     they have handed over. With `until_sources_end`, stop when all sources have been read, and raise
     `SourceError` if one of them failed.
     """
-    with opened_door(service, settings, sources) as (app, door, running):
+    with opened_app(service, settings, sources) as (app, handlers, running):
         if on_ready is not None:
             on_ready()
         say("service started", url=url_of(listener))
 
         def stop() -> None:
             say("service stopping")
-            door.stop()
+            handlers.stop()
 
         limits = settings.connections
         if until_sources_end:
@@ -295,14 +301,14 @@ def running_service(
 
     Without `open_to_all_users`, a token with all scopes is made, and removed at the end.
     """
-    own = DoorSettings(open_to_all_users=open_to_all_users, **settings)
+    own = HttpSettings(open_to_all_users=open_to_all_users, **settings)
     name = f"running-{secrets.token_hex(4)}"
     token = None if open_to_all_users else add_token(service.store, name, SCOPES)
     try:
         with (
-            opened_door(service, own, sources) as (app, door, _),
+            opened_app(service, own, sources) as (app, handlers, _),
             listening(own.host, port) as listener,
-            running_in_thread(app, listener, limits=own.connections, on_stop=door.stop),
+            running_in_thread(app, listener, limits=own.connections, on_stop=handlers.stop),
         ):
             yield RunningService(url_of(listener), token)
     finally:

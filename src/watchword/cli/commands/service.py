@@ -37,7 +37,7 @@ from watchword.service.choices import BODY_LIMIT, MOST_CONNECTIONS, ORDERS, QUEU
 
 if TYPE_CHECKING:
     from watchword.service.runner import Service
-    from watchword.service.serving import DoorSettings
+    from watchword.service.serving import HttpSettings
     from watchword.service.sources import PostSource
 
 READ = """
@@ -99,12 +99,12 @@ _service_options = joined(  # how posts are read
 
 def _door_settings(
     *, body_limit: int, rate: float, connections: int, **options: Any
-) -> DoorSettings:
-    from watchword.service.serving import CONNECTIONS, DoorLimits, DoorSettings
+) -> HttpSettings:
+    from watchword.service.serving import CONNECTIONS, HttpSettings, RequestLimits
 
     try:
-        return DoorSettings(
-            limits=DoorLimits(body=body_limit, rate=rate),
+        return HttpSettings(
+            limits=RequestLimits(body=body_limit, rate=rate),
             connections=replace(CONNECTIONS, connections=connections),
             **options,
         )
@@ -113,7 +113,7 @@ def _door_settings(
 
 
 _door_options = joined(  # the HTTP server
-    "door",
+    "http",
     _door_settings,
     host_option,
     flag(
@@ -186,7 +186,7 @@ def run(
     streams: tuple[str, ...],
     redis_group: str,
     port: int,
-    door: DoorSettings,
+    http: HttpSettings,
     reading: dict[str, Any],
     workers: int,
     log_level: str,
@@ -221,7 +221,7 @@ def run(
     if rule.is_population and reading["round_seconds"] is None:
         raise click.UsageError(f"{policy!r} compares all subjects of a round: use --round SECONDS")
     own = None if worker is None else Worker.parse(worker)
-    listener = listening(door.host, port) if own is None else nullcontext(own.socket())
+    listener = listening(http.host, port) if own is None else nullcontext(own.socket())
     with json_logs(log_level), listener as listens:
 
         def ready() -> None:
@@ -241,7 +241,7 @@ def run(
                 serve_until_interrupted(
                     served,
                     listens,
-                    replace(door, delivers=is_first),
+                    replace(http, delivers=is_first),
                     sources=sources if is_first else (),
                     on_ready=ready,
                     until_sources_end=once,
