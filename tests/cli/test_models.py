@@ -289,6 +289,11 @@ def test_bad_lines_can_be_skipped(here):
     assert done.stderr.endswith("skipped: 3 lines in total\n")
 
 
+def test_a_model_file_is_refused_as_data(model):
+    message = failure("train", model, "-o", "other.ww")
+    assert f"{model} is a zip file or a model of watchword, not data" in message
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

@@ -474,6 +474,29 @@ def test_a_line_may_be_as_long_as_the_limit(tmp_path, monkeypatch, end):
     assert read_jsonl(path) == [ANN]
 
 
+class InPieces(io.BytesIO):
+    """A file whose bytes arrive in pieces of one size."""
+
+    def __init__(self, data, size):
+        super().__init__(data)
+        self.size = size
+
+    def read1(self, size=-1):
+        return super().read1(min(size, self.size))
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_zip_files_are_refused(size):
+    data = b"PK\x03\x04" + bytes(100)
+    assert "is a zip file" in failure(read_jsonl, InPieces(data, size))
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_data_may_begin_with_the_first_letters_of_zip_files(size):
+    data = b"PK,subject,text\n1,ann,Hello.\n"
+    assert [one.id for one in read_csv(InPieces(data, size))] == ["ann"]
+
+
 def test_a_file_opened_with_another_encoding_is_an_error(tmp_path):
     path = saved(tmp_path, b'{"subject": "ann", "text": "caf\xe9"}')
     with path.open(encoding="utf-8") as file:

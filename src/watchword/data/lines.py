@@ -32,6 +32,7 @@ LONGEST_LINE = 1 << 28  # guards against files without line ends, and small ones
 _BATCH_BYTES = 1 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # in UTF-8
 _GZIP = b"\x1f\x8b"
+_ZIP = b"PK\x03\x04"
 _GZIP_FORMAT = 31  # zlib's number for gzip with the largest window
 # A signal that comes just before a wait begins is noticed when the wait ends.
 _LONGEST_WAIT = 0.5
@@ -167,6 +168,10 @@ class TooLongError(Exception):
         super().__init__(f"longer than {LONGEST_LINE} {unit}: put every record on its own line")
 
 
+class _ZipError(Exception):
+    """Raised instead of reading a zip file as lines."""
+
+
 class _Numbering:
     """Numbers the lines of a source, and adds the number to errors while they are read."""
 
@@ -198,6 +203,11 @@ class _Numbering:
             raise DataFormatError(
                 f"{self._name}: the compressed data is damaged after line {self._number} "
                 f"({error}): get or make the file again"
+            ) from None
+        except _ZipError:
+            raise DataFormatError(
+                f"{self._name} is a zip file or a model of watchword, not data: use a text file, "
+                "such as JSON lines or CSV"
             ) from None
         except UnicodeDecodeError as error:  # of a file that the caller opened as text
             raise DataFormatError(
@@ -232,11 +242,16 @@ def _chunks(
 
 
 def _unpacked(chunks: Iterator[bytes], size: int, *, is_gzip: bool) -> Iterator[bytes]:
-    """Yield the chunks, decompressed if they are known to be or begin like gzip."""
+    """Yield the chunks, decompressed if they are known to be or begin like gzip.
+
+    Raises `_ZipError` if they begin like a zip file.
+    """
     begin = b""
     for chunk in chunks:
         begin += chunk
-        if begin not in (b"", _GZIP[:1]):
+        if begin.startswith(_ZIP):
+            raise _ZipError
+        if begin.startswith(_GZIP) or not (_GZIP.startswith(begin) or _ZIP.startswith(begin)):
             break
         yield b""
     if begin:
