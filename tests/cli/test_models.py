@@ -437,8 +437,10 @@ def test_accuracy_counts_the_labels_found(texts, model):
 
 def test_accuracy_needs_labels(model):
     message = failure("classify", model, "--accuracy", input='{"text": "so"}')
-    assert 'standard input, line 1: "label" is missing' in message
+    assert 'standard input, line 1: "label" is missing: --accuracy needs labelled data' in message
     assert "no text has a label" in failure("classify", model, "--accuracy", input="")
+    message = failure("classify", model, "--text", "so", "--accuracy", code=2)
+    assert "--accuracy needs labelled data (use DATA instead of --text)" in message
 
 
 def test_texts_before_a_bad_line_are_classified(model):

@@ -179,12 +179,16 @@ def posts_of(subjects: Iterable[Subject]) -> Iterator[tuple[None, TextRow]]:
 
 
 def labelled(
-    batches: Iterable[Texts], bad: BadLines, *, like: Sequence[Label] = ()
+    batches: Iterable[Texts],
+    bad: BadLines,
+    *,
+    like: Sequence[Label] = (),
+    needed: str = "texts without a label cannot be learnt",
 ) -> Iterator[Texts]:
     """Yield the texts with a label; a post may have it from an earlier line of its subject.
 
     All labels must have one type. With `like`, the labels of a model, they are converted to its
-    type, because numbers in tables are text.
+    type, because numbers in tables are text. `needed` says in errors why a label is needed.
     """
     known: dict[str | None, Target] = {}
     spell = _Spelling(like)
@@ -197,7 +201,7 @@ def labelled(
         labels: list[Target | None] = []
         for item in batch:
             try:
-                label = _label_of(item, known, spell)
+                label = _label_of(item, known, spell, needed)
             except Flaw as flaw:
                 bad.meet(flaw, name=item.source, line=item.line)
                 label = None
@@ -207,7 +211,9 @@ def labelled(
         yield replace(batch, labels=labels).only([label is not None for label in labels])
 
 
-def _label_of(item: Item, known: Mapping[str | None, Target], spell: _Spelling) -> Target:
+def _label_of(
+    item: Item, known: Mapping[str | None, Target], spell: _Spelling, needed: str
+) -> Target:
     if isinstance(item.label, tuple):
         return tuple(map(spell, item.label))
     if item.label is not None:
@@ -215,9 +221,7 @@ def _label_of(item: Item, known: Mapping[str | None, Target], spell: _Spelling) 
     if item.subject in known:
         return known[item.subject]
     whose = "" if item.subject is None else " here and in earlier lines of its subject"
-    raise Flaw(
-        f'"label" is missing{whose}: texts without a label cannot be learnt', arguments=("label",)
-    )
+    raise Flaw(f'"label" is missing{whose}: {needed}', arguments=("label",))
 
 
 class _Spelling:

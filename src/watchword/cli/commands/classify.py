@@ -58,11 +58,14 @@ def classify(
     others = (("--several", several), ("--probabilities", probabilities))
     refuse_together(("--accuracy", accuracy), *others)
     refuse_together(("--text", texts), ("DATA", data))
+    if accuracy and texts:
+        raise click.UsageError("--accuracy needs labelled data (use DATA instead of --text)")
     taught = TauSS3.load(model)
     given = batched(((None, (text, None, None, None, None)) for text in texts), "--text")
     batches = given if texts else loader.batches(data or ("-",))
     if accuracy:
-        known = labelled(batches, loader.bad, like=taught.labels)
+        needed = "--accuracy needs labelled data"
+        known = labelled(batches, loader.bad, like=taught.labels, needed=needed)
         found = evaluate_batches(taught, known, threads)
         if found is None:
             raise DataFormatError("no text has a label (--accuracy needs labels)")

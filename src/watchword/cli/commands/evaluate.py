@@ -213,7 +213,8 @@ def _evaluate_texts(
     model: TauSS3, source: str, loader: Loader, *, posts: bool, threads: int | None
 ) -> Evaluation:
     """Evaluate the texts of a source batch by batch; accept posts only if asked for."""
-    batches = labelled(loader.batches((source,)), loader.bad, like=model.labels)
+    needed = "texts without a label cannot be evaluated"
+    batches = labelled(loader.batches((source,)), loader.bad, like=model.labels, needed=needed)
     found = evaluate_batches(model, batches if posts else _without_subjects(batches), threads)
     if found is None:
         raise loader.bad.nothing_in(name_of(source), "texts with labels")
