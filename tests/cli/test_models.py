@@ -309,7 +309,12 @@ def test_a_model_file_is_refused_as_data(model):
         ),
         (["texts.jsonl", "-o", "m.ww", "--smoothness", "x"], 2, "'x' is not a number"),
         (["texts.jsonl", "-o", "m.ww", "--max-ngram", "2.5"], 2, "'2.5' is not a whole number"),
-        (["texts.jsonl", "-o", "m.ww", "--summary", "median"], 2, "'--summary': must be one of"),
+        (
+            ["texts.jsonl", "-o", "m.ww", "--summary", "median"],
+            2,
+            "'median' is not one of sum, max, mean\n",
+        ),
+        (["texts.jsonl", "-o", "m.ww", "--summary", "sentence=x"], 2, "'x' is not one of sum, max"),
         (["texts.jsonl", "-o", "m.ww", "--summary", "word=max"], 2, "'--summary': has levels"),
         (["texts.jsonl", "-o", "m.ww", "--summary", "sentence=max,x"], 2, "is not like sentence="),
         (["texts.jsonl", "-o", "m.ww", "--default-label", "x"], 1, "unknown label 'x'"),

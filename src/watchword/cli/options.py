@@ -16,7 +16,14 @@ from watchword.cli.loading import FORMATS, Loader
 from watchword.cli.policy_notation import check_policies, check_policy, known_policies
 from watchword.data.records import SUBJECT_FIELDS
 from watchword.model.engine import engine_of
-from watchword.model.parameter_kinds import Choice, Number, Parameter, SummaryOperators, Whole
+from watchword.model.parameter_kinds import (
+    SUMMARY_NAMES,
+    Choice,
+    Number,
+    Parameter,
+    SummaryOperators,
+    Whole,
+)
 from watchword.model.parameters import DEFAULTS, TABLE
 
 Function = Callable[..., Any]
@@ -83,14 +90,21 @@ def added(*options: Option) -> Option:
 def _operators(text: str) -> Any:
     """Parse one operator for all levels, or one per level: `sentence=max,document=sum`."""
     if "=" not in text:
-        return text
+        return _operator(text)
     levels = {}
     for part in text.split(","):
         level, sign, operator = part.partition("=")
         if not sign:
             raise ValueError(f"{text!r} is not like sentence=max,document=sum")
-        levels[level.strip()] = operator.strip()
+        levels[level.strip()] = _operator(operator.strip())
     return levels
+
+
+def _operator(text: str) -> str:
+    """Return an operator; functions, which the library also accepts, have no name here."""
+    if text not in SUMMARY_NAMES:
+        raise ValueError(f"{text!r} is not one of {', '.join(SUMMARY_NAMES)}")
+    return text
 
 
 def parameter_options(function: Function, defaults: Mapping[str, Any] = DEFAULTS) -> Function:

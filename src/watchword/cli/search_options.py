@@ -70,7 +70,14 @@ try_option = option(
 
 def budget_option(text: str) -> Option:
     """Add `--budget`, converted to seconds."""
-    return option("--budget TIME", text, parse=seconds_of)
+    return option("--budget TIME", text, parse=_seconds)
+
+
+def _seconds(text: str) -> float:
+    try:
+        return seconds_of(text)
+    except ValueError as error:
+        raise ValueError(str(error).removeprefix("budget ")) from None
 
 
 keep_option = option(

@@ -174,12 +174,12 @@ def seconds_of(budget: float | str) -> float:
     if isinstance(budget, str):
         matched = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|m|min|h)?\s*", budget)
         if matched is None:
-            raise ValueError(f"a time must look like '30s', '5m' or '1h', got {given!r}")
+            raise ValueError(f"budget must look like '30s', '5m' or '1h', got {given!r}")
         budget = float(matched[1]) * {"h": 3600, "m": 60, "min": 60}.get(matched[2] or "s", 1)
     if isinstance(budget, bool) or not isinstance(budget, int | float):
-        raise TypeError(f"a time must be a number of seconds or text, got {given!r}")
+        raise TypeError(f"budget must be seconds or text such as '5m', got {given!r}")
     if not (math.isfinite(budget) and budget > 0):
-        raise ValueError(f"a time must be above 0, got {given!r}")
+        raise ValueError(f"budget must be above 0, got {given!r}")
     return float(budget)
 
 

@@ -60,13 +60,15 @@ _INTERVALS = 10  # settings printed with intervals
 
 def _measure(text: str) -> str | dict[str, float]:
     """Return a measure or the weights of several."""
-    example = "erde50, f1, f_latency, average_precision or erde5=.5,erde50=.5"
-    measure = numbers_by_name(text, example) if "=" in text else text
+    weights = numbers_by_name(text, "erde5=.5,erde50=.5") if "=" in text else {text: 1.0}
+    for name, weight in weights.items():
+        if weight <= 0:
+            raise ValueError(f"the weight of {name!r} must be above 0, got {weight:g}")
     try:
-        Objective.of(measure)
-    except ValueError:
-        raise ValueError(f"{text!r} is not like {example}") from None
-    return measure
+        Objective.of(weights)
+    except ValueError as error:
+        raise ValueError(str(error).removeprefix("measure has the ")) from None
+    return weights if "=" in text else text
 
 
 def _limits(given: Sequence[str]) -> dict[str, float]:
