@@ -233,7 +233,7 @@ def test_validate_writes_files_and_tables(here):
         (["no.jsonl"], 1, "no.jsonl: No such file"),
         ([], 2, "Missing argument 'DATA...'"),
         (["people.jsonl", "--folds", "1"], 2, "Invalid value for '--folds'"),
-        (["people.jsonl", "--folds", "99"], 1, "99 folds need at least 99 groups, got 24"),
+        (["people.jsonl", "--folds", "99"], 1, "99 folds need at least 99 subjects, got 24"),
         (["few.jsonl"], 1, "5 folds need at least 5 texts, got 1"),
         (["few.jsonl", "--group", "author"], 2, "no text has the field 'author' of --group"),
         (["people.jsonl", "--seed", "-1"], 2, "Invalid value for '--seed'"),

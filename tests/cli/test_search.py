@@ -236,9 +236,14 @@ def test_try_errors(written, message):
         (["no.jsonl"], 1, "no.jsonl: No such file"),
         (["empty.jsonl"], 1, "there are no texts with labels in it"),
         (["few.jsonl"], 1, "4 folds need at least 4 texts, got 1"),
+        (
+            ["people.jsonl", "--group", "label"],
+            1,
+            "4 folds need at least 4 values of the field 'label', got 2",
+        ),
         (["few.jsonl", "--group", "author"], 2, "no text has the field 'author' of --group"),
         (["people.jsonl", "--folds", "1"], 2, "Invalid value for '--folds'"),
-        (["people.jsonl", "--folds", "99"], 1, "99 folds need at least 99 groups, got 24"),
+        (["people.jsonl", "--folds", "99"], 1, "99 folds need at least 99 subjects, got 24"),
         (["people.jsonl", "--trials", "0"], 2, "Invalid value for '--trials'"),
         (
             ["people.jsonl", "--budget", "soon"],

@@ -159,12 +159,12 @@ class Loader:
                 )
 
     def labelled_texts(
-        self, sources: Sequence[str], group: str | None
+        self, sources: Sequence[str], group: str | None, *, folds: int = 1
     ) -> tuple[list[str], list[Any], list[Hashable] | None]:
         """Return all texts, their labels, and their groups: values of the field `group`.
 
         The labels are one per text, or a tuple per text. By default a group is a subject; a text
-        without a subject is its own group.
+        without a subject is its own group. Raises `ValueError` for fewer groups than `folds`.
         """
         if group is not None:
             self.names["subject"] = group
@@ -177,6 +177,9 @@ class Loader:
             own: list[Hashable] = [
                 index if one.subject is None else one.subject for index, one in enumerate(items)
             ]
+            if (found := len(set(own))) < folds:
+                kind = "subjects" if group is None else f"values of the field {group!r}"
+                raise ValueError(f"{folds} folds need at least {folds} {kind}, got {found}")
             return texts, labels, own
         if group is not None:
             raise click.UsageError(f"no text has the field {group!r} of --group")

@@ -45,6 +45,8 @@ from watchword.searching.result import rank_of
 from watchword.searching.searcher import METHODS, search_best, search_within
 from watchword.searching.space import DEFAULT_SPACE, combinations
 
+_FOLDS = 4
+
 
 @verb(
     example="""
@@ -73,7 +75,7 @@ from watchword.searching.space import DEFAULT_SPACE, combinations
     default=True,
 )
 @measure_option
-@fold_options(folds=4)
+@fold_options(folds=_FOLDS)
 @keep_option
 @like_option
 @preset_options
@@ -110,7 +112,7 @@ def search(
     """
     check_folders(output, keep)
     begun = model_of(like, preset, parameters)
-    texts, labels, groups = loader.labelled_texts(data, group)
+    texts, labels, groups = loader.labelled_texts(data, group, folds=options["folds"])
     model = with_known_default(begun, labels)
     shown = progress_of(_best_so_far(measure), timed=budget is not None)
     options |= {"model": model, "groups": groups, "measure": measure, "keep": keep}
@@ -142,7 +144,7 @@ def tuned(
 ) -> tuple[TauSS3, Search]:
     """Return a model with the best parameters by the options of `--tune`, and the search."""
     check_folders(tuning["keep"])
-    texts, labels, groups = loader.labelled_texts(data, None)
+    texts, labels, groups = loader.labelled_texts(data, None, folds=_FOLDS)
     found = search_best(
         texts,
         labels,
@@ -150,6 +152,7 @@ def tuned(
         refine=refine,
         model=with_known_default(model, labels),
         groups=groups,
+        folds=_FOLDS,
         threads=threads,
         progress=progress_of(_best_so_far(tuning["measure"]), timed=tuning["trials"] is None),
         **tuning,

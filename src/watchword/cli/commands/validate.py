@@ -61,7 +61,7 @@ def validate(
     """
     begun = model_of(like, preset, parameters)
     chosen = refine_choice(refine, begun, preset, {})
-    texts, labels, groups = loader.labelled_texts(data, group)
+    texts, labels, groups = loader.labelled_texts(data, group, folds=options["folds"])
     has_posts = groups is not None and group is None
     if chosen is None:
         chosen = not has_posts
