@@ -71,6 +71,19 @@ def test_every_option_has_help(path, command):
             assert parameter.help, f"{' '.join(path)} {parameter.opts[0]}"
 
 
+@pytest.mark.parametrize("command", [command for _, command in COMMANDS], ids=NAMES)
+def test_options_have_no_metavar_of_clicks_number_types(command):
+    context = click.Context(command)
+    shown = [one.make_metavar(context) for one in command.params]
+    assert not [one for one in shown if re.search("INTEGER|FLOAT|DIRECTORY", one)]
+
+
+def test_ranges_are_shown_unless_obvious():
+    shown = CliRunner().invoke(cli, ["validate", "--help"]).output
+    assert "[default: 1; 1<=x<=1000]" in shown
+    assert "x>=" not in shown
+
+
 def examples(path):
     """Return the commands at the end of a help page."""
     shown = CliRunner().invoke(cli, [*path[1:], "--help"])

@@ -11,7 +11,7 @@ import click
 
 from watchword import TauSS3
 from watchword._checks import as_number
-from watchword.cli.base import COUNT, FILE, refuse_together
+from watchword.cli.base import COUNT, FILE, FOLDER, refuse_together
 from watchword.cli.loading import FORMATS, Loader
 from watchword.cli.policy_notation import check_policies, check_policy, known_policies
 from watchword.data.records import SUBJECT_FIELDS
@@ -29,6 +29,31 @@ from watchword.model.parameters import DEFAULTS, TABLE
 Function = Callable[..., Any]
 Option = Callable[[Function], Function]
 
+_OBVIOUS_LEAST = 2  # the least number of folds
+
+
+class _Option(click.Option):
+    """An option whose help shows the range of a number only if it is not obvious."""
+
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        """Return the default and the range, without a range such as x>=1."""
+        extra = super().get_help_extra(ctx)
+        kind = self.type
+        if (
+            isinstance(kind, click.IntRange | click.FloatRange)
+            and kind.max is None
+            and (kind.min or 0) <= _OBVIOUS_LEAST
+        ):
+            extra.pop("range", None)
+        return extra
+
+
+def _metavar_of(kind: object) -> str | None:
+    """Return the metavar of an option whose declaration has none."""
+    if kind is int or isinstance(kind, click.IntRange | click.FloatRange):
+        return "N"
+    return "FOLDER" if kind is FOLDER else None
+
 
 def option(
     declared: str,
@@ -40,8 +65,9 @@ def option(
 ) -> Option:
     """Add an option, declared by its names and its metavar as in its help: `-o, --output FILE`.
 
-    `name` is the name of the function's parameter [default: the last name of the option]. `parse`
-    is called with a given value; its `ValueError` or `TypeError` is an error of usage.
+    Without a metavar, it is N for numbers, and otherwise the name of the type. `name` is the name
+    of the function's parameter [default: the last name of the option]. `parse` is called with a
+    given value; its `ValueError` or `TypeError` is an error of usage.
     """
 
     def parsed(_ctx: click.Context, _param: click.Parameter, value: Any) -> Any:
@@ -52,9 +78,11 @@ def option(
 
     words = declared.split(" ")
     names = [word.rstrip(",") for word in words if word.startswith("-")]
-    metavar = " ".join(words[len(names) :]) or None
+    metavar = " ".join(words[len(names) :]) or _metavar_of(attributes.get("type"))
     given = names if name is None else [*names, name]
-    return click.option(*given, metavar=metavar, help=text, callback=parsed, **attributes)
+    return click.option(
+        *given, cls=_Option, metavar=metavar, help=text, callback=parsed, **attributes
+    )
 
 
 def flag(declared: str, text: str, *, name: str | None = None) -> Option:
@@ -306,9 +334,9 @@ def refine_choice(
     return refine
 
 
-host_option = option("--host", "Address to listen on.", default="127.0.0.1")
+host_option = option("--host HOST", "Address to listen on.", default="127.0.0.1")
 port_option = option(
-    "-p, --port",
+    "-p, --port PORT",
     "Port to listen on; 0 picks a free port.",
     type=click.IntRange(0, 65535),
     default=8000,
@@ -324,7 +352,7 @@ def server_options(envvar: str, user: str, *, default: str) -> Option:
         host_option,
         port_option,
         option(
-            "--token",
+            "--token TOKEN",
             f"Access token for {user}: at least 8 characters, 16 on a host that other "
             f"machines can reach.  [default: {default}]",
             envvar=envvar,

@@ -89,7 +89,7 @@ combination_options = joined(
         type=click.Choice(COMBINES),
     ),
     option(
-        "--ema-weight",
+        "--ema-weight WEIGHT",
         f"With --combine ema: weight of the latest post.  [default: {EMA_WEIGHT}]",
         type=FiniteFloat(min=0, max=1, min_open=True),
     ),

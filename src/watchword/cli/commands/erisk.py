@@ -115,7 +115,7 @@ def make(folder: Path, task: Any, subjects: int | None, seed: int, **options: An
     "Folder for the ten files of the submission.  [default: TASK-NAME]",
     type=FOLDER,
 )
-@option("--name", "Name of the run.", default="watchword")
+@option("--name NAME", "Name of the run.", default="watchword")
 @option("--model", "Model file to use instead of training a model.", type=FILE)
 @policy_option
 @partial(parameter_options, defaults=DEFAULTS | PAPER_TASKS)

@@ -41,7 +41,9 @@ _DATA = (".jsonl", ".csv", ".tsv")  # extensions of files with many texts
 @click.argument("data", required=False)
 @option("--text", "Text to explain, instead of a file.")
 @option("--subject ID", "Subject whose decision to explain.")
-@option("--label", "Label whose evidence to paint.  [default: the predicted or positive label]")
+@option(
+    "--label LABEL", "Label whose evidence to paint.  [default: the predicted or positive label]"
+)
 @flag("--all-labels", "Paint each n-gram in the colour of the label it supports.")
 @option("--positive LABEL", "Label to alert for; needed with --subject.")
 @policy_option

@@ -34,7 +34,7 @@ from watchword.model.overview import ngram_worth
 )
 @click.argument("model", type=FILE)
 @option("--top N", "Print the N n-grams of highest value per label.", type=COUNT)
-@option("--label", "Show this label only.")
+@option("--label LABEL", "Show this label only.")
 @option("--length WORDS", "With --top: n-grams of this length only.", type=COUNT)
 @option("--value NGRAM", "Print the value of an n-gram and its factors.")
 @option("--next NGRAM", "Print the words seen after an n-gram.", name="following")

@@ -19,7 +19,7 @@ from watchword.data import Post, Subject, make_risk_streams, write_jsonl
 @click.argument("file", type=FILE)
 @option("--subjects", "Number of subjects.", type=click.IntRange(1, 1_000_000), default=200)
 @option("--seed", "Random seed.", type=int, default=0)
-@option("--prevalence", "Share of subjects at risk.", type=FiniteFloat(0, 1), default=0.2)
+@option("--prevalence SHARE", "Share of subjects at risk.", type=FiniteFloat(0, 1), default=0.2)
 @option(
     "--posts FEWEST MOST",
     "Range of the number of posts per subject.",

@@ -158,7 +158,7 @@ _door_options = joined(  # the HTTP server
     name="streams",
     multiple=True,
 )
-@option("--redis-group", "Consumer group for --redis.", default="watchword")
+@option("--redis-group GROUP", "Consumer group for --redis.", default="watchword")
 @port_option
 @_door_options
 @_service_options

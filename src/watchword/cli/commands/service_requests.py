@@ -36,9 +36,9 @@ def _asker(url: str, token: str | None) -> Callable[..., dict[str, Any]]:
 _remote_options = joined(
     "ask",  # sends a request
     _asker,
-    option("--url", "URL of the running service.", default="http://127.0.0.1:8000"),
+    option("--url URL", "URL of the running service.", default="http://127.0.0.1:8000"),
     option(
-        "--token",
+        "--token TOKEN",
         "Token with the scope admin; for mark, write is enough.  "
         f"[default: the variable {_TOKEN_VARIABLE}]",
         envvar=_TOKEN_VARIABLE,
@@ -80,7 +80,9 @@ def forget(subject: str, ask: Callable[..., dict[str, Any]]) -> None:
 @click.argument("alert", type=COUNT)
 @click.argument("verdict", type=click.Choice(VERDICTS))
 @option("--note", "Note about the alert.", default="")
-@option("--label", "True label of a wrong alert.  [default: the other label, if there are two]")
+@option(
+    "--label LABEL", "True label of a wrong alert.  [default: the other label, if there are two]"
+)
 @_remote_options
 def mark(
     alert: int, verdict: str, note: str, label: str | None, ask: Callable[..., dict[str, Any]]

@@ -165,7 +165,7 @@ def train(
 @click.argument("model", type=FILE)
 @click.argument("data", nargs=-1, required=True)
 @option("-o, --output FOLDER", "Folder to write; .json for JSON lines.", required=True)
-@option("--confidence", "Column to add with the confidences.", default="confidence")
+@option("--confidence COLUMN", "Column to add with the confidences.", default="confidence")
 @_options("text", "label", "title")
 def classify(
     model: Path,
