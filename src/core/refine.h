@@ -8,9 +8,10 @@
 // The weights w and biases b are those of a linear classifier with squared hinge loss, one label
 // against the others, centred on the counted values; found by dual coordinate descent.
 //
-// A text that was learnt has n-grams of its own, whose counted values are higher the fewer texts
-// its label has. Seen from them, b leans too far towards labels with many texts. What new texts
-// need is measured on held-out ones (model/refining.py) and taken back:
+// w and b are fitted to learnt texts. These have n-grams that occur in no other text, with counted
+// values that are higher the fewer texts the label has. New texts have no such n-grams, so that the
+// fitted b favours labels with many texts too much. `lean`, measured on held-out texts
+// (model/refining.py), corrects that:
 //
 //     b_c -= lean · (ln n_c - mean of ln n)     n: texts; labels without any are left
 #pragma once

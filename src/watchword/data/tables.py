@@ -198,7 +198,7 @@ def _known(fields: Fields) -> set[str]:
 
 
 def _delimiter(header: str, known: set[str]) -> str:
-    """Return the delimiter that finds most of the columns we know, then most columns."""
+    """Return the delimiter that yields the most known columns; ties go to the most columns."""
 
     def found(delimiter: str) -> tuple[int, int]:
         cells = [cell.strip() for cell in next(csv.reader([header], delimiter=delimiter))]

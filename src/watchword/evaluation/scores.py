@@ -79,13 +79,18 @@ class Scores:
         """Return scores from another classifier that scores each post by itself.
 
         `scores` are, for each subject, the probabilities of the positive label of its posts, from 0
-        to 1. The subject's score after each post is their `"mean"`, `"sum"` or `"max"` so far, the
-        `"last"` one, or an exponential moving average, `"ema"`, in which the latest post has the
-        weight `ema_weight`. The other label gets 1 − score in the same way (with `"max"`, that of
-        the post with the highest score), so that the share of the positive label is the score
-        itself; for `"sum"`, the mean. Gains are the scores of single posts. Only with `"sum"`,
-        policies that need sums can be used. With `by="chunk"`, policies decide after each tenth of
-        the posts.
+        to 1. The subject's score after a post combines those of its posts so far, by `combine`:
+
+        - `"mean"`: their mean
+        - `"sum"`: their sum; policies that need sums can be used only with it
+        - `"max"`: the highest
+        - `"last"`: the latest
+        - `"ema"`: their exponential moving average; the latest post has the weight `ema_weight`
+
+        For the other label, 1 − score is combined in the same way; with `"max"`, it is that of the
+        post with the highest score. So the share of the positive label is the subject's score; with
+        `"sum"`, it is the mean. Gains are the scores of single posts. With `by="chunk"`, policies
+        decide after each tenth of the posts.
 
         >>> probabilities = [0.2, 0.9, 0.4]
         >>> options = {"positive": "at risk", "combine": "max"}

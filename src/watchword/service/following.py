@@ -39,7 +39,7 @@ from watchword.service.sources import Sink, incoming_posts
 _PIECE = 1 << 19  # bytes: a few thousand posts per transaction
 _HEAD = 256  # bytes that identify a file
 _POLL = 0.25  # seconds between looks at a file that does not grow
-_LINGER = 5.0  # seconds for which a replaced file is read on: its writer may notice later
+_LINGER = 5.0  # seconds to keep reading a replaced file: its writer may notice later
 _LONGEST_PATH = 900  # bytes: it is a part of ids of posts
 _GZIP = b"\x1f\x8b"
 
@@ -108,7 +108,7 @@ class FollowedFile:
                 return
 
     def is_now(self, file: Any) -> bool:
-        """Return whether a file that was opened still has the name; True while none has it."""
+        """Return whether the path still names this open file; True while it does not exist."""
         try:
             return file_identity(self.path.stat()) == file_identity(os.fstat(file.fileno()))
         except OSError:  # between two files

@@ -209,8 +209,8 @@ def close_round(
     """Read the posts that wait, in one transaction; return the ids of new alerts.
 
     `due` is the time of the round's end in microseconds: if another process has closed the round
-    already, nothing happens. A round that was closed much later than `due` is one of a clock that
-    has been set back since.
+    already, nothing happens. If it was closed much later than `due`, the clock has been set back
+    since.
     """
     with store.writing() as session:
         session.lock("rounds")

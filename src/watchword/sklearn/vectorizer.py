@@ -49,8 +49,8 @@ class SS3Vectorizer(TransformerMixin, TextInput):  # type: ignore[misc]
     ----------
     model
         a `watchword.TauSS3`, a `watchword.pyss3.SS3`, or an estimator with a model as `model_`.
-        One that has learnt is used as it is; of an empty one, `fit` takes the parameters. None has
-        the default parameters.
+        A trained model is used as it is; an empty one only supplies parameters for `fit`; None
+        means the defaults.
     label
         the label whose values are weights; None for the label of highest value of each n-gram.
     ss3_weight

@@ -254,7 +254,7 @@ class _Combined(_Composite, policies=as_policy):  # the check of each policy
 
 @dataclass(frozen=True)
 class AnyOf(_Combined, rule=NativePolicy.any_of):
-    """Alerts where at least one of several policies does. Created by `a | b`.
+    """Alerts at a post where at least one of its policies alerts. Created by `a | b`.
 
     >>> from watchword import Leaps, Overtakes
     >>> Overtakes("at risk") | Leaps("at risk", factor=8)  # doctest: +ELLIPSIS
@@ -264,7 +264,7 @@ class AnyOf(_Combined, rule=NativePolicy.any_of):
 
 @dataclass(frozen=True)
 class AllOf(_Combined, rule=NativePolicy.all_of):
-    """Alerts where all of several policies do at the same post. Created by `a & b`.
+    """Alerts at a post where all its policies alert. Created by `a & b`.
 
     >>> from watchword import Overtakes, Repeats
     >>> Overtakes("at risk") & Repeats("at risk", times=2)  # doctest: +ELLIPSIS
