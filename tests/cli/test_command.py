@@ -64,6 +64,15 @@ def test_every_command_has_help(path, command):
     assert command.help.splitlines()[0] in shown.output
 
 
+@pytest.mark.parametrize(
+    "path", [path for path, command in COMMANDS if isinstance(command, click.Group)]
+)
+def test_lists_of_commands_show_whole_summaries(path):
+    shown = CliRunner().invoke(cli, [*path[1:], "--help"], terminal_width=80).output
+    assert "Commands:" in shown
+    assert not re.search(r"^  .*\.\.\.$", shown, re.MULTILINE)
+
+
 @pytest.mark.parametrize(("path", "command"), COMMANDS, ids=NAMES)
 def test_every_option_has_help(path, command):
     for parameter in command.params:

@@ -97,7 +97,7 @@ class Parameters:
     min_count: int = _row(
         1,
         Whole,
-        help="Smallest count of an n-gram under a label for a value above 0.",
+        help="Give the value 0 to n-grams counted fewer than this many times under a label.",
         least=1,
         paper=1,
         pyss3=2,
@@ -107,7 +107,7 @@ class Parameters:
     alpha: float = _row(
         0.0,
         Number,
-        help="Threshold: values at or below it are 0.",
+        help="Treat values up to this as 0.",
         paper=0.0,
         pyss3=0.0,
         title="Threshold α",
@@ -167,8 +167,8 @@ class Parameters:
     confidence_function: Literal["gv", "norm_gv", "norm_gv_xai"] = _row(
         "gv",
         Choice,
-        help="Confidence: values (gv), or values divided by the largest (norm_gv), or also raised "
-        "by those of the words (norm_gv_xai).",
+        help="How confidence is computed: from values (gv), from values divided by the largest "
+        "(norm_gv), or from these with the values of an n-gram's words added (norm_gv_xai).",
         details='With `"norm_gv_xai"`, an n-gram of several words gets the sum of its words\' '
         "values added if each of them has a value under the label, and is 0 if that sum is "
         "below 0.05. The largest value costs a pass over the model after every change.",

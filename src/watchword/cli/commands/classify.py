@@ -34,7 +34,7 @@ from watchword.model.engine import engine_of
 @flag(
     "--probabilities",
     "Print probabilities instead of confidences: calibrated if the model is refined, "
-    "otherwise shares.",
+    "otherwise each label's share of the total.",
 )
 @flag("--accuracy", "Print only the accuracy on labelled data.")
 @reading_options()

@@ -20,7 +20,7 @@ def convert(old: Path, new: Path, table: bool) -> None:
     """Convert a PySS3 model (OLD.ss3m) to a watchword model (NEW.ww).
 
     The new model reads text as PySS3 does and has the same values. Labels are the names of the
-    categories, as text if they have several types.
+    categories, converted to text if their types differ.
     """
     check_folders(new)
     model = SS3.from_file(old).to_watchword()

@@ -100,7 +100,7 @@ def paper(
     table: bool,
     **options: Any,
 ) -> None:
-    """Reproduce the experiments of the τ-SS3 paper, and draw its figures.
+    """Reproduce the experiments and figures of the τ-SS3 paper.
 
     Runs SS3 (words only) and τ-SS3 on the tasks with the paper's parameters, pruning and policy,
     tries several lengths of n-grams and the paper's search, tests the differences, and prints

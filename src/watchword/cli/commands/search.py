@@ -103,12 +103,14 @@ def search(
     table: bool,
     **options: Any,
 ) -> None:
-    """Search for the best parameters by cross-validation.
+    """Search for the best parameters for labelled texts.
 
-    DATA contains texts or posts with labels, as for train. Without --try, a default search space is
-    used. All other parameters are fixed to the given options or to those of a model. Texts of one
-    subject are always in the same fold. Ctrl-C ends the search; the results so far are printed and
-    written, and with --keep the same command resumes. A FILE may be - for standard output.
+    DATA contains texts or posts with labels, as for train. Settings are compared by
+    cross-validation; texts of one subject are always in the same fold. For parameters and policies
+    of alerts, see tune. Without --try, a default search space is used. Other parameters keep the
+    values given as options, or those of the --like model. Ctrl-C ends the search; the results so
+    far are printed and written, and with --keep the same command resumes. A FILE may be - for
+    standard output.
     """
     check_folders(output, keep)
     begun = model_of(like, preset, parameters)

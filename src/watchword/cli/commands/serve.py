@@ -67,8 +67,8 @@ def serve(
     On the page, type text and see it painted; browse DATA (texts or subjects, as for train) with
     right and wrong predictions; replay subjects post by post; change parameters and see the effect
     at once. The page is served to this machine only, unless --host is given. Visitors need a token,
-    which is part of the printed URL. Set your own in the environment variable
-    WATCHWORD_SERVE_TOKEN: other users of the machine can read command lines.
+    which is part of the printed URL. To choose it yourself, set the environment variable
+    WATCHWORD_SERVE_TOKEN rather than --token, which other users of the machine can see.
     """
     if floor is not None and export is None:
         raise click.UsageError("--floor requires --export")

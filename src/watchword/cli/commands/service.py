@@ -197,10 +197,10 @@ def run(
     """Read posts from HTTP, files and Redis, and raise alerts.
 
     Every post counts exactly once. The store keeps the state of every subject, what every post
-    added, alerts with their reasons, and positions in sources; all of it is committed before a post
-    is acknowledged. Prints the URL as a JSON line, and logs as JSON lines, without texts, to
-    standard error. SIGHUP reloads the model; on SIGTERM and Ctrl-C, the service commits queued
-    posts and stops. Requests need a token: watchword service token add.
+    added, alerts with their reasons, and how far each source has been read; all of it is committed
+    before a post is acknowledged. Prints the URL as a JSON line, and logs as JSON lines, without
+    texts, to standard error. SIGHUP reloads the model; on SIGTERM and Ctrl-C, the service commits
+    queued posts and stops. Requests need a token: watchword service token add.
     """
     hangups = click.get_current_context().with_resource(_hangups_noted())
     from watchword.service.logs import json_logs, say

@@ -87,7 +87,7 @@ def forget(subject: str, ask: Callable[..., dict[str, Any]]) -> None:
 def mark(
     alert: int, verdict: str, note: str, label: str | None, ask: Callable[..., dict[str, Any]]
 ) -> None:
-    """Mark an alert as right, wrong or unsure, like on the board."""
+    """Mark an alert as right, wrong or unsure, as on the board."""
     body = {"verdict": verdict, "note": note, "label": label}
     emit([ask("POST", f"/alerts/{alert}/mark", body=body)["mark"]])
 
@@ -109,7 +109,10 @@ def teach(ask: Callable[..., dict[str, Any]]) -> None:
 @click.argument("version", type=COUNT)
 @_remote_options
 def activate(version: int, ask: Callable[..., dict[str, Any]]) -> None:
-    """Switch to a version of the model; watchword service models lists all versions."""
+    """Switch to a version of the model.
+
+    watchword service models lists all versions.
+    """
     emit([ask("POST", f"/admin/models/{version}/activate", body={})])
 
 

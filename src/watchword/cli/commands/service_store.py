@@ -79,7 +79,10 @@ def list_tokens(store: Store, table: bool) -> None:
 @click.argument("name")
 @opened_store
 def remove_token(name: str, store: Store) -> None:
-    """Remove a token; a running service rejects it within a second or two."""
+    """Remove a token.
+
+    A running service rejects it within a second or two.
+    """
     from watchword.service.tokens import remove_token
 
     remove_token(store, name)
@@ -115,7 +118,10 @@ def add_webhook(url: str, store: Store) -> None:
 @flag("--dead", "List failed deliveries.")
 @table_option
 def list_webhooks(store: Store, dead: bool, table: bool) -> None:
-    """List the webhooks, with the numbers of due, done and dead deliveries."""
+    """List the webhooks.
+
+    Prints the numbers of due, done and dead deliveries of each.
+    """
     from watchword.service.records import as_json_data
     from watchword.service.webhooks import dead_letters, webhooks_in
 
@@ -158,9 +164,9 @@ def marks() -> None:
 @verb(group=marks, example="watchword service marks export")
 @opened_store
 def export(store: Store) -> None:
-    """Export marked texts as training data, one JSON line per text or subject.
+    """Export marked texts as training data.
 
-    Without stored texts, a line has only the subject and its label.
+    Prints a JSON line per text; without stored texts, a line per subject with its label.
     """
     from watchword.service.alerts import training_texts
     from watchword.service.records import as_json_data

@@ -181,8 +181,8 @@ def classify(
 ) -> None:
     """Add a label and confidences to every row.
 
-    DATA are files or folders of Parquet or JSON lines, or text files with a text per line. --label
-    is the name of the column to add. FOLDER must not exist.
+    DATA are files or folders of Parquet or JSON lines, or text files with one text per line.
+    --label is the name of the column to add. FOLDER must not exist.
     """
     given = format_of(data, kind)
     with session(master, settings) as running:
@@ -266,8 +266,8 @@ def watch(
     """Read a stream of posts and write alerts.
 
     DATA is a file of Parquet or JSON lines, or a folder that receives such files. The checkpoint
-    records progress: after a crash, the same command resumes from it, and Spark reads every
-    decision in the output exactly once. For other sources, such as Kafka, see docs/spark.md.
+    records progress: after a crash, the same command resumes from it. Read with Spark, the output
+    has every decision exactly once. For other sources, such as Kafka, see docs/spark.md.
     """
     given = format_of((data,), kind)
     if given == "text":

@@ -74,14 +74,14 @@ def train(
     """Train a model on labelled texts or subjects.
 
     DATA are files of JSON lines ({"text": …, "label": …}, for posts also "subject"), CSV files,
-    folders LABEL/ID.txt or LABEL/SUBJECT/POST.txt, with --format label_files folders of LABEL.txt
-    with a text per line, or - for standard input. A post is learnt under the label of its subject.
-    Prints a summary of the model.
+    folders LABEL/ID.txt or LABEL/SUBJECT/POST.txt (or, with --format label_files, folders of files
+    LABEL.txt, one text per line), or - for standard input. A post is learnt under the label of its
+    subject. Prints a summary of the model.
 
     By default the model is then refined: corrections are fitted around its counts, for which the
     texts are kept in memory. Posts of subjects are only counted, because refining helps less there;
     see tune. With --tune, the model is refined if that is better by cross-validation. With
-    --no-refine, --paper, --pyss3, --add-to and pruning, no text is kept.
+    --no-refine, --paper, --pyss3, --add-to or pruning, no text is kept.
     """
     refuse_together(("--add-to", add_to), (f"--{preset}", preset))
     refuse_together(("--tune", tuning), ("--add-to", add_to), ("--prune", prune))

@@ -171,14 +171,15 @@ def tune(
     table: bool,
     **options: Any,
 ) -> None:
-    """Search for the best parameters and policy by cross-validation.
+    """Search for the best parameters and alert policy for subjects.
 
-    DATA contains labelled subjects, as for evaluate. They are split into folds; each fold is
-    evaluated by a model trained on the others, with every combination of parameters and policies,
-    and by refined models with the best parameters, which must be clearly better to be chosen: by
-    more than twice the standard error of the difference over folds.
-    ERDE is a fraction. Lower values of ERDE, median_delay and alert_rate are better, higher values
-    of the other measures; those enter a weighted sum as 1 - value.
+    DATA contains labelled subjects with their streams of posts, as for evaluate. They are split
+    into folds; each fold is evaluated by a model trained on the others, with every combination of
+    parameters and policies, and by refined models with the best parameters. A refined model is
+    chosen only if it is clearly better: by more than twice the standard error of the difference
+    over folds.
+    ERDE is a fraction. Lower values of ERDE, median_delay and alert_rate are better; of the other
+    measures, higher values are. In a weighted sum, those other measures count as 1 - value.
 
     With --scores, policies are tried on precomputed scores from another classifier, which must not
     have learnt the labels of the same subjects.

@@ -56,8 +56,8 @@ def validate(
 
     DATA contains texts or posts with labels, as for train. Texts are split into folds with about
     the same share of each label; each fold is predicted by a model trained on the others. Texts of
-    one subject are always in the same fold. Models are refined as those of train. A FILE may be -
-    for standard output.
+    one subject are always in the same fold. Models are refined as in train. A FILE may be - for
+    standard output.
     """
     begun = model_of(like, preset, parameters)
     chosen = refine_choice(refine, begun, preset, {})

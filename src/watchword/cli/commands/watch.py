@@ -80,7 +80,7 @@ _MOST_REASONS = 5  # n-grams for and against an alert
 )
 @flag(
     "--from-start",
-    "Skip posts that the state has already read; for input that starts from the beginning.",
+    "The input starts over: skip the posts read before the state was saved.",
 )
 @allow_changed_model_option
 @flag("--all", "Print the decision after every post.", name="every_post")
