@@ -9,7 +9,7 @@ from starlette.routing import Route
 from doors import Asker, open_door
 from waiting import wait_until
 from watchword.errors import StoreError
-from watchword.service.routes import OPERATIONS, Handlers, RequestLimits
+from watchword.service.routes import OPERATIONS, RequestLimits, ServiceHandlers
 from watchword.service.serving import make_app
 from watchword.service.tokens import (
     SCOPES,
@@ -52,7 +52,7 @@ def asked(door, method, path, **options):
 def routes(door):
     from watchword.service.metrics import Metrics
 
-    inner = Handlers(door.service, metrics=Metrics(), sources=None, limits=RequestLimits())
+    inner = ServiceHandlers(door.service, metrics=Metrics(), sources=None, limits=RequestLimits())
     return routes_of(make_app(inner, keyring=None))
 
 

@@ -1,4 +1,4 @@
-"""Handlers of all operations: parse the request, call the service, return plain data."""
+"""ServiceHandlers of all operations: parse the request, call the service, return plain data."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class RequestLimits:
     rate: float = RATE
 
 
-class Handlers:
+class ServiceHandlers:
     """The handlers of all operations, by their names."""
 
     def __init__(

@@ -41,7 +41,7 @@ try:
     from starlette.types import ASGIApp
 
     from watchword.service.operations import Operation, call_of
-    from watchword.service.routes import OPERATIONS, Handlers
+    from watchword.service.routes import OPERATIONS, ServiceHandlers
     from watchword.service.routes import RequestLimits as RequestLimits
     from watchword.service.tokens import (
         SCOPES,
@@ -76,7 +76,7 @@ register_url_convertor("anything", _Anything())
 
 
 def make_app(
-    handlers: Handlers,
+    handlers: ServiceHandlers,
     *,
     keyring: Keyring | None,
     host: str = "127.0.0.1",
@@ -99,7 +99,7 @@ def make_app(
 
 
 def _endpoint(
-    operation: Operation, handlers: Handlers, rates: RateLimits
+    operation: Operation, handlers: ServiceHandlers, rates: RateLimits
 ) -> Callable[[Request], Awaitable[Response]]:
     """Return the endpoint of an operation: checks the token, counts, and answers errors, too."""
     handler = getattr(handlers, operation.name)
@@ -215,7 +215,7 @@ class HttpSettings:
 @contextmanager
 def opened_app(
     service: Service, settings: HttpSettings, sources: Sequence[PostSource] = ()
-) -> Iterator[tuple[ASGIApp, Handlers, Sources]]:
+) -> Iterator[tuple[ASGIApp, ServiceHandlers, Sources]]:
     """Run sources and webhooks as long as the context lasts; yield the application with them."""
     metrics = Metrics()
     with ExitStack() as stack:
@@ -229,7 +229,9 @@ def opened_app(
             stack.enter_context(bodies)
             stack.callback(service.listen(lambda _: bodies.wake()))
         running = stack.enter_context(Sources(service, sources, metrics=metrics))
-        handlers = Handlers(service, metrics=metrics, sources=running, limits=settings.limits)
+        handlers = ServiceHandlers(
+            service, metrics=metrics, sources=running, limits=settings.limits
+        )
         app = make_app(
             handlers, keyring=keyring, host=settings.host, public_url=settings.public_url
         )

@@ -130,7 +130,7 @@ def renamed(path, on_bad_line):
 def by_the_rules(read, data, tmp_path):
     """Return the outcome with the parser of the standard library alone, line by line."""
     with ExitStack() as stack:
-        for module in ("records", "plain"):
+        for module in ("records", "fast_lines"):
             target = f"watchword.data.{module}.plain_records"
             stack.enter_context(patch(target, lambda _: None))
         stack.enter_context(patch("watchword.data.records._parsed", _slowly_parsed))
