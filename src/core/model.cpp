@@ -264,22 +264,21 @@ void Model::merge(const Model& other, bool average_corrections) {
     // Both are needed as they were until the mean is known.
     const std::shared_ptr<Counts> before = averaging ? counts_ : nullptr;
     Counts& ours = writable();
-    if (ours.has_room_for(*theirs)) {
-        change([&] { ours.merge(*theirs); });
-    } else {
-        auto merged = std::make_shared<Counts>(ours);
-        merged->merge(*theirs);
-        counts_ = std::move(merged);
-    }
-    if (averaging) {
-        try {
+    change(
+        [&] {
+            if (ours.has_room_for(*theirs)) {
+                ours.merge(*theirs);
+            } else {
+                auto merged = std::make_shared<Counts>(ours);
+                merged->merge(*theirs);
+                counts_ = std::move(merged);
+            }
+            if (!averaging) return;
             corrections_ = std::make_shared<Corrections>(Corrections::averaged(
                 *corrections_, *before, *their_corrections, *of_their_corrections, *counts_));
-        } catch (...) {
-            counts_ = before;
-            changed();
-            throw;
-        }
+        },
+        before);
+    if (averaging) {
         learnt_since_fit_ += learnt;
         unlearnt_since_fit_ += unlearnt;
     } else {
@@ -302,16 +301,13 @@ PruneResult Model::prune_counts(Count floor, unsigned shortest) {
     const bool as_pyss3 = parameters_.tokenization == Tokenization::Pyss3;
     Counts& counts = writable();
     PruneResult result;
-    change([&] { result = counts.prune(floor, shortest, as_pyss3); });
-    if (before) {
-        try {
+    change(
+        [&] {
+            result = counts.prune(floor, shortest, as_pyss3);
+            if (!before) return;
             corrections_ = std::make_shared<Corrections>(corrections_->moved(*before, counts));
-        } catch (...) {
-            counts_ = before;
-            changed();
-            throw;
-        }
-    }
+        },
+        before);
     if (as_pyss3) words_since_prune_ = 0;
     return result;
 }

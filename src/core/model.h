@@ -204,13 +204,21 @@ class Model {
     using VisitValues = std::function<void(unsigned, NgramId, const ValueRow&, Memo&)>;
 
     Counts& writable();
-    // Runs a change of the counts. If it fails halfway, the model cannot be used any more.
+    // Runs a change. If it fails, earlier counts that were kept are put back; without them, a model
+    // whose counts are incomplete cannot be used any more.
     template <class Work>
-    void change(const Work& work) {
+    void change(const Work& work, const std::shared_ptr<Counts>& kept = nullptr) {
         try {
             work();
         } catch (...) {
-            if (!counts_->is_complete()) lock_.poison();
+            if (kept) {
+                counts_ = kept;
+                changed();
+            } else if (!counts_->is_complete()) {
+                lock_.poison(
+                    "memory ran out while the model was changed, so its counts are incomplete: "
+                    "load it again, or learn it anew");
+            }
             throw;
         }
     }

@@ -70,38 +70,33 @@ class IncompleteFailure : public std::runtime_error {
 };
 
 // A shared lock. Readers and writers wait at one turnstile, so a waiting writer is delayed only by
-// readers that already hold the lock. Once it is poisoned, it throws IncompleteFailure.
+// readers that already hold the lock. Once it is poisoned, it throws IncompleteFailure with the
+// message given then.
 class TurnLock {
    public:
     void lock_shared() {
         const std::lock_guard turn(turnstile_);
         state_.lock_shared();
-        if (!poisoned_) return;
+        if (poison_ == nullptr) return;
         state_.unlock_shared();
-        refuse();
+        throw IncompleteFailure(poison_);
     }
     void unlock_shared() { state_.unlock_shared(); }
     void lock() {
         const std::lock_guard turn(turnstile_);
         state_.lock();
-        if (!poisoned_) return;
+        if (poison_ == nullptr) return;
         state_.unlock();
-        refuse();
+        throw IncompleteFailure(poison_);
     }
     void unlock() { state_.unlock(); }
     // Called by a writer that failed halfway, while it holds the lock.
-    void poison() { poisoned_ = true; }
+    void poison(const char* message) { poison_ = message; }
 
    private:
-    [[noreturn]] static void refuse() {
-        throw IncompleteFailure(
-            "memory ran out while the model was changed, so its counts are incomplete: "
-            "load it again, or learn it anew");
-    }
-
     std::mutex turnstile_;
     std::shared_mutex state_;
-    bool poisoned_ = false;
+    const char* poison_ = nullptr;  // why nobody gets the lock any more
 };
 
 }  // namespace watchword

@@ -183,13 +183,13 @@ def test_errors_are_a_message_and_exit_with_1(broken_verb, error, message):
 
 def test_log_messages_are_printed_with_visible_control_characters(capsys):
     logger = logging.getLogger("watchword.test")
-    teller = LogPrinter(logging.WARNING)
-    logger.addHandler(teller)
+    printer = LogPrinter(logging.WARNING)
+    logger.addHandler(printer)
     try:
         logger.info("nothing to see")
         logger.warning("slow %s", "\x1b[31m")
     finally:
-        logger.removeHandler(teller)
+        logger.removeHandler(printer)
     assert capsys.readouterr() == ("", "slow ␛[31m\n")
 
 

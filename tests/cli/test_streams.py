@@ -358,7 +358,7 @@ def test_tune_warns_about_a_policy_that_waits_for_the_end():
     ("option", "value", "message"),
     [
         ("--measure", "erde5=x", "'erde5=x' is not like erde5=.5,erde50=.5"),
-        ("--measure", "erde5=-1", "the weight of 'erde5' must be above 0, got -1"),
+        ("--measure", "erde5=-1", "measure['erde5'] must be above 0, got -1"),
         ("--measure", "erde5=1,speed=1", "unknown measure 'speed'; known are 'erde5'"),
         ("--measure", "erde5=1,erde5=2", "duplicate 'erde5' in 'erde5=1,erde5=2'"),
         ("--at-least", "f1=nan", "'f1=nan' is not like median_delay=10"),

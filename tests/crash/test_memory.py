@@ -78,20 +78,85 @@ print("the copy is whole")
 """
 
 
-@pytest.mark.parametrize("change", ["learn_one", "learn_many", "merge"])
-def test_model_refuses_to_be_used_after_memory_ran_out_during_a_change(change, tmp_path):
+_REFINED_SCRIPT = """
+import os, random, resource, sys
+from pathlib import Path
+import watchword as ww
+
+draw = random.Random(1)
+def taught(label):
+    texts = [" ".join(f"w{draw.randrange(20_000)}" for _ in range(150)) for _ in range(1_500)]
+    model, labels = ww.TauSS3(), ["a", label] * 750
+    model.learn_many(texts * 2, labels * 2)  # pruning leaves most n-grams with their corrections
+    model.refine(texts, labels)
+    return model
+
+model, other = taught("b"), taught("c")
+probes = [" ".join(f"w{draw.randrange(20_000)}" for _ in range(30)) for _ in range(20)]
+def state():
+    return model.labels, model.refinement, model.confidence_many(probes).tolist()
+
+expected = state()
+change = {
+    "merge": lambda: model.merge(other, refinement="average"),
+    "prune": lambda: model.prune(1),
+}[sys.argv[1]]
+lines = Path("/proc/self/status").read_text().splitlines()
+used = int(next(line for line in lines if line.startswith("VmSize")).split()[1]) << 10
+def outcome(room):
+    child = os.fork()
+    if child:
+        _, status = os.waitpid(child, 0)
+        found = {0: "changed", 10: "as before", 11: "wrong"}[os.waitstatus_to_exitcode(status)]
+        print(found)
+        return found
+    resource.setrlimit(resource.RLIMIT_AS, (used + room, resource.RLIM_INFINITY))
+    try:
+        change()
+    except MemoryError:
+        resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        os._exit(10 if state() == expected else 11)
+    os._exit(0)
+
+# Where memory is hardly too small, it runs out late in the change.
+little, enough = 0, 1 << 28
+while enough - little > 1 << 16:
+    middle = (little + enough) // 2
+    if outcome(middle) == "changed":
+        enough = middle
+    else:
+        little = middle
+for steps in range(12):
+    outcome(max(0, little - (steps << 18)))
+"""
+
+
+def output_of(script: str, change: str, folder: Path) -> list[str]:
+    """Return the lines that a script prints."""
     run = subprocess.run(
-        [sys.executable, "-c", _SCRIPT, change],
+        [sys.executable, "-c", script, change],
         capture_output=True,
         text=True,
-        cwd=tmp_path,
+        cwd=folder,
         timeout=60,
         check=False,
     )
+    assert run.returncode == 0, run.stderr
+    return run.stdout.splitlines()
 
-    assert run.stdout.split("\n")[:-1] == [
+
+@pytest.mark.parametrize("change", ["merge", "prune"])
+def test_refined_model_is_as_before_after_memory_ran_out_during_a_change(change, tmp_path):
+    found = output_of(_REFINED_SCRIPT, change, tmp_path)
+    assert set(found) == {"as before", "changed"}
+    assert found.count("as before") > 12
+
+
+@pytest.mark.parametrize("change", ["learn_one", "learn_many", "merge"])
+def test_model_refuses_to_be_used_after_memory_ran_out_during_a_change(change, tmp_path):
+    assert output_of(_SCRIPT, change, tmp_path) == [
         "memory ran out",
         *["refused"] * 6,
         "the copy is whole",
-    ], run.stderr
+    ]
     assert not (tmp_path / "model.ww").exists()

@@ -61,9 +61,6 @@ _INTERVALS = 10  # settings printed with intervals
 def _measure(text: str) -> str | dict[str, float]:
     """Return a measure or the weights of several."""
     weights = numbers_by_name(text, "erde5=.5,erde50=.5") if "=" in text else {text: 1.0}
-    for name, weight in weights.items():
-        if weight <= 0:
-            raise ValueError(f"the weight of {name!r} must be above 0, got {weight:g}")
     try:
         Objective.of(weights)
     except ValueError as error:
