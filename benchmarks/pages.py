@@ -1,15 +1,14 @@
 """How large pages get and how long they take to make: `pages.py CORPUS`.
 
 The model is taught the training texts, with the labels of the corpus and put together into two.
-Then: the overview of the model; the page of one long text (test texts, up to ten million
-characters); and the file to hand over, for several floors.
+Then: the overview of the model, and the page of one long text (test texts, up to ten million
+characters).
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,6 @@ from ours import distinct_ngrams, paper_model
 from report import markdown_table, say
 
 CHARACTERS = 10_000_000
-FLOORS = (10, 5)
 
 
 def _options() -> argparse.Namespace:
@@ -43,14 +41,6 @@ def _measure(options: argparse.Namespace) -> int:
         name = f"{len(model.labels)} labels"
         rows.append(_row(f"{name}: overview", model, _overview))
         rows.append(_row(f"{name}: one text", model, lambda own: own.explain(text).to_page()))
-        rows += [
-            _exported(f"{name}: to hand over, floor {floor}", model, floor) for floor in FLOORS
-        ]
-        model.refine(corpus.train.texts, labels)
-        rows += [
-            _exported(f"{name}: to hand over, refined, floor {floor}", model, floor)
-            for floor in FLOORS
-        ]
     print(f"a text of {len(text):,} characters\n")
     print(markdown_table(["page", "n-grams in the model", "size", "made in"], rows))
     return 0
@@ -65,17 +55,6 @@ def _row(name: str, model: Any, make: Any) -> list[str]:
     start = time.perf_counter()
     size = len(make(model).encode())
     return [name, f"{distinct_ngrams(model):,}", *_figures(size, time.perf_counter() - start)]
-
-
-def _exported(name: str, model: Any, floor: int) -> list[str]:
-    from watchword.web import export_page
-
-    say(name)
-    with tempfile.TemporaryDirectory() as folder:
-        start = time.perf_counter()
-        report = export_page(model, Path(folder) / "page.html", floor=floor)
-        seconds = time.perf_counter() - start
-    return [name, f"{report.kept:,}", *_figures(report.size, seconds)]
 
 
 def _figures(size: int, seconds: float) -> list[str]:

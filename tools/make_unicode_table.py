@@ -1,4 +1,4 @@
-"""Write what each character is and how it folds: for the core, and for pages that read offline.
+"""Write what each character is and how it folds, for the core.
 
 The table is pinned to one Unicode version, because counts learnt with one table must not be read
 with another. Run with a Python whose `unicodedata` has that version:
@@ -10,18 +10,15 @@ with another. Run with a Python whose `unicodedata` has that version:
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import unicodedata
 from collections.abc import Callable
-from itertools import groupby, pairwise
 from pathlib import Path
 
 UNICODE_VERSION = "14.0.0"
 SOURCE = Path(__file__).parent.parent / "src"
 TARGET = SOURCE / "core" / "unicode_table.inc"
 CLEANING_TARGET = SOURCE / "core" / "cleaning_table.inc"
-OFFLINE_TARGET = SOURCE / "watchword" / "web" / "static" / "characters.json"
 
 # The order is that of `enum class CharClass` in src/core/unicode.h.
 BREAK, WORD, MARK, BLANK, LINE_END, APOSTROPHE, JOINER, TERMINATOR, WIDE_TERMINATOR, CLOSER = range(
@@ -206,27 +203,6 @@ constexpr unsigned char k{folded.title()}[{len(blob)}] = {{
 """
 
 
-def render_offline(found: Records) -> str:
-    """Runs of characters of one class, and the characters that fold to something else."""
-    of_code_point, table, blob = found
-    classes = [table[record][0] for record in of_code_point]
-    runs = [(kind, len(list(run))) for kind, run in groupby(classes)]
-    folded = {}
-    for code_point, record in enumerate(of_code_point):
-        _, offset, length = table[record]
-        if length < 255:
-            folded[code_point] = blob[offset : offset + length].decode()
-    plain = {
-        "unicode": UNICODE_VERSION,
-        "runs": [length for _, length in runs],
-        "kinds": "".join(str(kind) for kind, _ in runs),
-        "gaps": [after - before for before, after in pairwise([0, *folded])],
-        "folded": "\n".join(folded.values()),
-    }
-    lines = (f"{json.dumps(key)}: {json.dumps(value)}" for key, value in plain.items())
-    return "{" + ",\n".join(lines) + "}\n"
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--check", action="store_true", help="compare instead of writing")
@@ -238,12 +214,10 @@ def main() -> int:
             file=sys.stderr,
         )
         return 3
-    found = records(class_and_folded)
     outdated = 0
     made = {
-        TARGET: render(found, "folded"),
+        TARGET: render(records(class_and_folded), "folded"),
         CLEANING_TARGET: render(records(class_and_cleaned), "cleaned"),
-        OFFLINE_TARGET: render_offline(found),
     }
     for target, text in made.items():
         if not arguments.check:

@@ -1,6 +1,5 @@
 // Refinement: scores of labels over all n-grams of a document, counted values and corrections
-// together, and how corrections are fitted. The equations are here; the exported page repeats that
-// of the score in JavaScript, and tests compare the two.
+// together, and how corrections are fitted.
 //
 //     x_t = (1 + ln tf_t) · idf_t · γ^(length - 1) / Z     Z: so that the squares add up to 1
 //     S_c = b_c + Σ_t x_t · (k · (cv_tc - mean of cv_t over the labels) + w_tc)

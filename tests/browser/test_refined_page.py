@@ -1,4 +1,4 @@
-"""Refined models in a real browser: on the live page and in an exported page."""
+"""Refined models on the live page, in a real browser."""
 
 import pytest
 from playwright.sync_api import expect
@@ -6,7 +6,6 @@ from playwright.sync_api import expect
 import watchword as ww
 from browser import eventually
 from live_pages import TEXT, scores, visitor, write
-from offline_pages import exported, pruned
 from painted import shares_at, with_shares
 from watchword.show.blocks import as_value, score_bars
 from watchword.show.terminal import largest_contributions
@@ -173,27 +172,3 @@ def test_a_subject_is_replayed_with_probabilities(visit, refined):
         story.tipped.ngrams_for[0].ngram
     )
     expect(page.locator("#story-told .told").first).to_have_text(str(story.what_would_delay()))
-
-
-def test_an_exported_page_scores_and_paints_as_the_pruned_model(tmp_path, browser, refined):
-    path, report = exported(tmp_path, refined, floor=2)
-    assert report.dropped > 0
-    page = browser.open(path.as_uri(), offline=True)
-    page.fill("#text", TEXT)
-    explanation = pruned(refined, 2).explain(TEXT)
-    assert explanation.bias is not None
-    read = "all => all.map((row) => [row.children[0].textContent, row.children[2].textContent])"
-    expected = {
-        label: as_value(value)
-        for label, value in zip(explanation.labels, explanation.value, strict=True)
-    }
-    eventually(lambda: dict(page.locator("#scores .score").evaluate_all(read)), expected)
-    assert_bars(page, "#scores .bar", explanation)
-    column = explanation.labels.index(explanation.label)
-    shares = [own[column] for own in shares_at(with_shares(explanation), "ngram")]
-    eventually(lambda: strengths(page, "#painted .block"), pytest.approx(shares, abs=1.01e-4))
-    page.locator("#painted .block").first.hover()
-    eventually(
-        lambda: [heads[1:4] for heads in cells(page, "#details thead tr")],
-        [["value", "counted", "corrected"]],
-    )

@@ -5,9 +5,11 @@ import random
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from playwright.sync_api import expect
 
-from browser import DESKTOP, PHONE, eventually
+from browser import DESKTOP, PHONE, eventually, watched
 from live_pages import TEXT, block, choose_level, scores, spelled, visitor, write
 from page_steps import go
 from painted import Painted, blocks_at, shares_at, with_shares
@@ -70,6 +72,22 @@ def test_blocks_are_painted_for_every_label_and_level_as_in_a_notebook(page, sum
             notebook = Painted(explanation.to_html(label, level=level))
             marked = [words for given, words in notebook.marks if "rgba" in given["style"]]
             eventually(page.locator("#write-painted .worth").all_text_contents, marked)
+
+
+@pytest.fixture(scope="module")
+def script_page(live, browser_process):
+    """The page, whose functions are called without changing what it shows."""
+    with watched(browser_process) as browser:
+        yield browser.open(live.url)
+
+
+TIES = [at / 16 for at in range(-40, 40)]  # numbers halfway between two of three digits
+
+
+@given(st.lists(st.floats(-1e6, 1e6) | st.floats(-0.01, 0.01) | st.sampled_from(TIES), min_size=9))
+def test_numbers_are_formatted_as_in_python(script_page, numbers):
+    written = script_page.evaluate("(numbers) => numbers.map(watchword.number)", numbers)
+    assert written == list(map(as_value, numbers))
 
 
 def test_a_word_that_adds_nothing_to_a_maximum_is_not_painted(page):

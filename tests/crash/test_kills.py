@@ -238,7 +238,6 @@ CASES = {
         *("report", "@/model.ww", "@/others.jsonl", "--positive", "at risk", "-o", "page.html"),
         *("--stories", "5"),
     ),
-    "export": simple("serve", "@/model.ww", "--export", "page.html", "--floor", "2"),
     "erisk make": EriskMake,
     "erisk run": simple(
         *("erisk", "run", "2018-anorexia", "--data", "@/collection", "--output", "out"),

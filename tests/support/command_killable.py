@@ -14,7 +14,6 @@ import time
 import watchword.cli
 import watchword.erisk.client
 import watchword.erisk.journal
-import watchword.web.export
 from databases import put_points_in_transactions
 
 # Audit events that Python raises before it touches a file, a folder or a lock.

@@ -17,7 +17,6 @@ from model_files import MANIFEST, members, parts, taught, with_manifest_text, wi
 from strategies import any_texts, corpora, parameters
 from watchword.model.engine import engine_of
 from watchword.spark.counting import rows_of
-from watchword.web import export_page
 
 TEXTS = ["A b c, d.\nB c a b?", "", "d d d, c? a b é.", "nobody knows", "a b c a b c d a b d"]
 
@@ -389,7 +388,6 @@ WRITERS = {
     "save shorter n-grams": lambda model, path: model.replace(max_ngram=1).save(path),
     "save a copy": lambda model, path: copy.deepcopy(model).save(path),
     "counts": lambda model, _: model.counts(),
-    "export": lambda model, path: export_page(model, path, floor=0),
 }
 
 
@@ -435,7 +433,7 @@ def with_children(path, children):
         [0, 2**40, 0, 0, 2],
     ],
 )
-@pytest.mark.parametrize("name", ["counts", "export", "save", "to_bytes"])
+@pytest.mark.parametrize("name", ["counts", "save", "to_bytes"])
 def test_offsets_are_checked_before_whole_arrays_are_used(path, children, name):
     model = with_children(path, children)
     with pytest.raises(ww.errors.ModelFormatError, match=r"ngrams1\.children is not ascending"):

@@ -187,21 +187,13 @@ def test_the_command_reads_subjects(saved, tmp_path):
     assert [(row["id"], row["posts"], row["alert"]) for row in found["rows"]] == [("ann", 2, False)]
 
 
-def test_command_exports_a_page(saved, tmp_path):
-    found = printed(saved, "--export", tmp_path / "page.html", "--floor", 2)
-    assert found["bytes"] == (tmp_path / "page.html").stat().st_size
-    assert found["floor"] == 2
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--policy", "overtakes"], "--policy requires --positive"),
-        (["--floor", "3"], "--floor requires --export"),
         (["--no-token", "--token", TOKEN], "--no-token cannot be combined with --token"),
         (["-"], "must be a file"),
         (["--policy", "undertakes", "--positive", AT_RISK], "unknown policy"),
-        (["--export", "/no/such/folder/page.html"], "does not exist"),
     ],
 )
 def test_wrong_usage_is_an_error(saved, options, message):

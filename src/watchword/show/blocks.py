@@ -1,7 +1,6 @@
 """The blocks of an explanation: which are painted, how strongly, and their descriptions.
 
-`Rules` decides for all outputs: notebook, page, terminal and live page. Only the page that
-`export_page` writes decides by itself, in static/offline.js; tests compare the two.
+`Rules` decides for all outputs: notebook, page, terminal, live page and board.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Numbers as text, for scripts in a page: varints and arrays in base64."""
+"""Whole numbers as text, for scripts in a page: varints in base64."""
 
 from __future__ import annotations
 
 import base64
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +21,4 @@ def pack_wholes(values: npt.ArrayLike) -> str:
     if not groups:
         return ""
     bytes_of, present = (np.stack(parts, axis=1) for parts in zip(*groups, strict=True))
-    return as_base64(bytes_of[present])
-
-
-def as_base64(array: npt.NDArray[Any]) -> str:
-    """Return the bytes of an array in base64."""
-    return base64.b64encode(array.tobytes()).decode("ascii")
+    return base64.b64encode(bytes_of[present].tobytes()).decode("ascii")

@@ -21,12 +21,11 @@ from watchword.data import Document, Subject
 from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.policies import Policy
 from watchword.web.content import Content
-from watchword.web.export import ExportReport, export_page
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
-__all__ = ["Content", "ExportReport", "LivePage", "export_page", "running_page", "serve"]
+__all__ = ["Content", "LivePage", "running_page", "serve"]
 
 
 @dataclass(frozen=True)

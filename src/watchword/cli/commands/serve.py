@@ -1,4 +1,4 @@
-"""watchword serve: the live page, and its export to a file."""
+"""watchword serve: the live page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from watchword import Policy, TauSS3
-from watchword.cli.base import FILE, check_folders, emit, find_label, verb, write_output
+from watchword.cli.base import FILE, emit, verb, write_output
 from watchword.cli.loading import Loader
 from watchword.cli.options import data_options, flag, option, server_options
 from watchword.cli.policy_notation import check_policy, known_policies, policy_for
@@ -42,12 +42,6 @@ _TOKEN_VARIABLE = "WATCHWORD_SERVE_TOKEN"  # noqa: S105  (a name)
     parse=lambda text: text and check_policy(text),
 )
 @option("--get PATH", "Print the response to this path, and exit.", name="path")
-@option("--export FILE", "Write the page as one HTML file, and exit.", type=FILE)
-@option(
-    "--floor COUNT",
-    "With --export: leave out n-grams with count ≤ COUNT, which may identify a person.",
-    type=click.IntRange(min=0),
-)
 @data_options()
 def serve(
     model: Path,
@@ -57,8 +51,6 @@ def serve(
     positive: str | None,
     policy: str | None,
     path: str | None,
-    export: Path | None,
-    floor: int | None,
     loader: Loader,
     **options: Any,
 ) -> None:
@@ -70,13 +62,8 @@ def serve(
     which is part of the printed URL. To choose it yourself, set the environment variable
     WATCHWORD_SERVE_TOKEN rather than --token, which other users of the machine can see.
     """
-    if floor is not None and export is None:
-        raise click.UsageError("--floor requires --export")
     if open_to_all_users and token is not None:
         raise click.UsageError(f"--no-token cannot be combined with --token or {_TOKEN_VARIABLE}")
-    if export is not None:
-        _export(model, export, floor, positive)
-        return
     from watchword.web import Content, serve
     from watchword.web.app import get, make_app
 
@@ -119,15 +106,3 @@ def _data(loader: Loader, source: str | None) -> dict[str, Any]:
         found = {"texts": [Document(item.text, item.label, item.id) for item in items]}
     loader.report()
     return found
-
-
-def _export(model: Path, target: Path, floor: int | None, positive: str | None) -> None:
-    from watchword.web.export import DEFAULT_FLOOR, export_page
-
-    check_folders(target)
-    least = DEFAULT_FLOOR if floor is None else floor
-    taught = TauSS3.load(model)
-    alert = None if positive is None else find_label(positive, taught.labels, where="the model")
-    report = export_page(taught, target, floor=least, alert=alert)
-    counts = {"ngrams": report.kept, "left_out": report.dropped, "floor": report.floor}
-    emit([{"file": str(report.path), "bytes": report.size, **counts}])

@@ -1,7 +1,6 @@
 // Painted explanations, in the shape of `Explanation.to_dict()` in Python plus, for every block,
 // `share`: how strongly it is painted for each label, from 0 to 1, and `speaks`: the column of the
-// label it supports, or null. The server computes both (Rules in show/blocks.py); in an exported
-// page, `paint` in offline.js does.
+// label it supports, or null. The server computes both (Rules in show/blocks.py).
 //
 //   {text, labels, label, value: [per label], summary, blocks: [paragraphs]}
 //   paragraph, sentence: {kind, start, end, value, contribution, share, blocks}
