@@ -152,18 +152,32 @@ def test_a_listener_that_fails_ends_nothing(tmp_path, model, caplog):
 # Marks
 
 
-def test_a_mark_is_kept_with_its_alert_until_another_replaces_it(store_url, model):
+def test_the_latest_mark_of_an_alert_counts_and_all_are_kept(store_url, model):
     with opened(store_url, model) as service:
-        send(service, post("ann", 1))
+        send(service, post("ann", 1), post("bob", 1))
         service.mark(1, "unsure", "who \0 knows", by="eve")
         service.mark(1, "wrong", "a quotation ☂", by="tim")
-        mark = service.alert(1).mark
-        assert (mark.verdict, mark.note, mark.by, mark.label) == (
-            "wrong",
-            "a quotation ☂",
-            "tim",
-            OTHER,
-        )
+        marks = [(mark.verdict, mark.note, mark.by, mark.label) for mark in service.marks(1)]
+        assert marks == [
+            ("unsure", "who \0 knows", "eve", None),
+            ("wrong", "a quotation ☂", "tim", OTHER),
+        ]
+        assert service.alert(1).mark == service.marks(1)[-1]
+        assert service.statistics().marks.wrong == 1
+        assert service.statistics().marks.unsure == 0
+        assert [training.label for training in service.training()] == [OTHER]
+        assert service.marks(2) == []
+        with pytest.raises(UnknownAlertError, match="alert 7 not found"):
+            service.marks(7)
+
+
+def test_all_marks_of_a_forgotten_subject_are_removed(store_url, model):
+    with opened(store_url, model) as service:
+        send(service, post("ann", 1))
+        service.mark(1, "unsure", by="eve")
+        service.mark(1, "wrong", by="tim")
+        assert service.forget("ann").rows["marks"] == 2
+        assert service.store.rows("SELECT count(*) FROM marks") == [(0,)]
 
 
 def test_marks_that_cannot_be_are_refused(store_url, model):

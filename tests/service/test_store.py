@@ -18,11 +18,13 @@ from services import opened, post, saved_model, send, vectors
 from waiting import wait_until
 from watchword.errors import MissingExtraError, StoreError, StoreUnavailableError
 from watchword.service import sqlite_store
+from watchword.service.alerts import marks_in
 from watchword.service.postgres_store import PostgresStore
 from watchword.service.sqlite_store import SqliteStore
 from watchword.service.store import STEPS, connect, open_store
 
-SECOND = {**STEPS, 2: ("ALTER TABLE positions ADD COLUMN remark {text} DEFAULT 'old'",)}
+LATEST = max(STEPS)
+NEXT = {**STEPS, LATEST + 1: ("ALTER TABLE positions ADD COLUMN remark {text} DEFAULT 'old'",)}
 
 
 def store_of(url, steps):
@@ -41,31 +43,47 @@ def model(tmp_path):
 def test_a_store_of_an_earlier_version_is_brought_up_to_date(store_url):
     with store_of(store_url, STEPS) as store:
         store.change("INSERT INTO positions (source, position) VALUES (?, ?)", b"a", b"1")
-    with store_of(store_url, SECOND) as store:
+    with store_of(store_url, NEXT) as store:
         assert store.rows("SELECT remark FROM positions") == [("old",)]
         store.change(
             "INSERT INTO positions (source, position, remark) VALUES (?, ?, ?)", b"b", b"2", "new"
         )
-    with store_of(store_url, SECOND) as store:
+    with store_of(store_url, NEXT) as store:
         assert len(store.rows("SELECT remark FROM positions")) == 2
 
 
+def test_marks_of_a_store_with_one_mark_per_alert_are_kept(store_url):
+    with store_of(store_url, {1: STEPS[1]}) as store:
+        store.change(
+            "INSERT INTO marks (alert, verdict, note, marked_by, label, at) "
+            "VALUES (1, 'wrong', ?, ?, '\"control\"', 5)",
+            *(b"no", b"eve"),
+        )
+    with store_of(store_url, STEPS) as store, store.reading() as session:
+        [mark] = marks_in(session)
+        assert (mark.alert, mark.verdict, mark.note, mark.by) == (1, "wrong", "no", "eve")
+        assert session.run("SELECT is_latest FROM marks") == [(1,)]
+
+
 def test_a_store_of_a_later_version_is_refused_and_left_alone(store_url):
-    with store_of(store_url, SECOND):
+    with store_of(store_url, NEXT):
         pass
     with (
-        pytest.raises(StoreError, match=r"later version of watchword \(schema 2, this one knows 1"),
+        pytest.raises(
+            StoreError,
+            match=rf"later version of watchword \(schema {LATEST + 1}, this one knows {LATEST}",
+        ),
         store_of(store_url, STEPS),
     ):
         pass
-    with store_of(store_url, SECOND) as store:
+    with store_of(store_url, NEXT) as store:
         assert store.rows("SELECT count(*) FROM positions") == [(0,)]
 
 
 def test_a_step_that_fails_changes_nothing(store_url):
     with store_of(store_url, STEPS):
         pass
-    broken = {**SECOND, 3: ("ALTER TABLE nothing ADD COLUMN remark {text}",)}
+    broken = {**NEXT, LATEST + 2: ("ALTER TABLE nothing ADD COLUMN remark {text}",)}
     with pytest.raises(StoreError), store_of(store_url, broken):
         pass
     with store_of(store_url, STEPS) as store:

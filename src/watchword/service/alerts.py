@@ -39,7 +39,10 @@ _COLUMNS = (
     "a.id, s.name, a.layout, a.label, a.post_id, a.post_time, a.raised_at, a.delay, a.score, "
     "a.sums, a.reasons, m.verdict, m.note, m.marked_by, m.label, m.at"
 )
-_TABLES = "alerts a JOIN subjects s ON s.id = a.subject LEFT JOIN marks m ON m.alert = a.id"
+_TABLES = (
+    "alerts a JOIN subjects s ON s.id = a.subject "
+    "LEFT JOIN marks m ON m.alert = a.id AND m.is_latest = 1"
+)
 
 SORTS = {
     "newest": "a.id DESC",
@@ -213,7 +216,7 @@ class Alerts:
         by: str = "",
         label: Label | None = None,
     ) -> Mark:
-        """Mark an alert "right", "wrong" or "unsure"; a later mark replaces it.
+        """Mark an alert "right", "wrong" or "unsure". The latest mark counts; all are kept.
 
         `label` is the true label; it follows from the verdict unless the alert is wrong and the
         model has more than two labels. Raise `UnknownAlertError`, or `ValueError` for an invalid
@@ -233,15 +236,21 @@ class Alerts:
             if not found:
                 raise UnknownAlertError(f"alert {alert} not found")
             true = _true_label(self.detector, json.loads(found[0][0]), verdict, label)
+            session.run("UPDATE marks SET is_latest = 0 WHERE alert = ? AND is_latest = 1", alert)
             session.run(
-                "INSERT INTO marks (alert, verdict, note, marked_by, label, at) "
-                "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (alert) DO UPDATE SET "
-                "verdict = excluded.verdict, note = excluded.note, marked_by = excluded.marked_by, "
-                "label = excluded.label, at = excluded.at",
+                "INSERT INTO marks (alert, is_latest, verdict, note, marked_by, label, at) "
+                "VALUES (?, 1, ?, ?, ?, ?, ?)",
                 *(alert, verdict, encoded(note), encoded(by)),
                 *(None if true is None else json.dumps(true), at),
             )
         return Mark(alert, verdict, note, by, moment(at), true)
+
+    def marks(self, alert: int) -> list[Mark]:
+        """Return all marks of an alert, oldest first; the last one counts."""
+        with self.store.reading() as session:
+            if not session.run("SELECT 1 FROM alerts WHERE id = ?", alert):
+                raise UnknownAlertError(f"alert {alert} not found")
+            return marks_in(session, alert)
 
     def training(self) -> Iterator[TrainingText]:
         """Yield the posts of marked subjects up to their alerts as training data."""
@@ -250,11 +259,6 @@ class Alerts:
 
 def _alert(row: Any, known: dict[int, Any]) -> Alert:
     key, name, layout, label, post_id, post_time, raised_at, delay, score, sums, reasons = row[:11]
-    verdict, note, by, marked_label, at = row[11:]
-    mark = None
-    if verdict is not None:
-        true = None if marked_label is None else json.loads(marked_label)
-        mark = Mark(key, verdict, decoded(note), decoded(by), moment(at), true)
     own = known[layout]
     return Alert(
         id=key,
@@ -269,8 +273,22 @@ def _alert(row: Any, known: dict[int, Any]) -> Alert:
         model=own.model,
         policy=own.policy,
         reasons=AlertReasons.from_dict(json.loads(reasons)),
-        mark=mark,
+        mark=None if row[11] is None else _mark(key, *row[11:]),
     )
+
+
+def _mark(alert: int, verdict: Verdict, note: bytes, by: bytes, label: str | None, at: int) -> Mark:
+    true = None if label is None else json.loads(label)
+    return Mark(alert, verdict, decoded(note), decoded(by), moment(at), true)
+
+
+def marks_in(session: Session, alert: int | None = None) -> list[Mark]:
+    """Return all marks, or those of one alert, oldest first."""
+    test, values = ("WHERE alert = ?", (alert,)) if alert is not None else ("", ())
+    rows = session.run(
+        f"SELECT alert, verdict, note, marked_by, label, at FROM marks {test} ORDER BY id", *values
+    )
+    return [_mark(*row) for row in rows]
 
 
 def _true_label(
@@ -295,7 +313,7 @@ def _true_label(
 def precision_of(session: Session) -> Precision:
     """Return how many alerts were marked right, wrong and unsure."""
     counts: dict[str, int] = dict(
-        session.run("SELECT verdict, count(*) FROM marks GROUP BY verdict")
+        session.run("SELECT verdict, count(*) FROM marks WHERE is_latest = 1 GROUP BY verdict")
     )
     return Precision(*(counts.get(verdict, 0) for verdict in VERDICTS))
 
@@ -309,7 +327,7 @@ def training_texts(store: Store) -> Iterator[TrainingText]:
     query = (
         "SELECT m.alert, s.id, s.name, m.label, a.post_id, a.delay, a.by_time FROM marks m "
         "JOIN alerts a ON a.id = m.alert JOIN subjects s ON s.id = a.subject "
-        "WHERE m.label IS NOT NULL AND m.alert > ? ORDER BY m.alert LIMIT 100"
+        "WHERE m.is_latest = 1 AND m.label IS NOT NULL AND m.alert > ? ORDER BY m.alert LIMIT 100"
     )
     last = 0
     while True:

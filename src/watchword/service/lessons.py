@@ -111,7 +111,8 @@ def _new_lessons(session: Session, version: int, alerts: Sequence[int] | None) -
     }
     found = session.run(
         "SELECT m.alert, a.subject, m.label, a.post_id, a.delay, a.by_time FROM marks m "
-        "JOIN alerts a ON a.id = m.alert WHERE m.label IS NOT NULL ORDER BY m.alert"
+        "JOIN alerts a ON a.id = m.alert WHERE m.is_latest = 1 AND m.label IS NOT NULL "
+        "ORDER BY m.alert"
     )
     lessons = []
     for alert, subject, label, post_id, delay, by_time in found:

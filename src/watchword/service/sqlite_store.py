@@ -105,6 +105,7 @@ class SqliteStore(Store):
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         connection.execute(f"PRAGMA page_size = {_PAGE}")
+        connection.execute("PRAGMA secure_delete = ON")
         with transaction(connection, "IMMEDIATE"):
             version = claimed(connection, APPLICATION_ID, self._other_kind()) or 0
             reached = self._migrated(_SqliteSession(connection), version)
@@ -114,7 +115,6 @@ class SqliteStore(Store):
                 raise self._damaged("its tables are not those expected")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA secure_delete = ON")
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         connection.execute("PRAGMA wal_autocheckpoint = 0")
         connection.execute("PRAGMA journal_size_limit = 0")  # no remains in the log

@@ -371,8 +371,21 @@ _FIRST = (
     "CREATE INDEX deliveries_due ON deliveries (next_at) WHERE state = 'due'",
 )
 
+# A row for every mark, of which the latest one of an alert counts.
+_MARKS = (
+    "ALTER TABLE marks RENAME TO single_marks",
+    "CREATE TABLE marks (id {counter}, alert {whole} NOT NULL, is_latest {whole} NOT NULL, "
+    "verdict {text} NOT NULL, note {bytes} NOT NULL, marked_by {bytes} NOT NULL, label {text}, "
+    "at {whole} NOT NULL)",
+    "INSERT INTO marks (alert, is_latest, verdict, note, marked_by, label, at) "
+    "SELECT alert, 1, verdict, note, marked_by, label, at FROM single_marks ORDER BY at",
+    "DROP TABLE single_marks",
+    "CREATE INDEX marks_by_alert ON marks (alert)",
+    "CREATE UNIQUE INDEX latest_marks ON marks (alert) WHERE is_latest = 1",
+)
+
 #: Statements that lead from the version before to each version.
-STEPS: Mapping[int, tuple[str, ...]] = {1: _FIRST}
+STEPS: Mapping[int, tuple[str, ...]] = {1: _FIRST, 2: _MARKS}
 
 #: The tables that hold something about a subject.
 PERSONAL = ("texts", "posts", "post_index", "deliveries", "marks", "alerts", "lessons", "subjects")
