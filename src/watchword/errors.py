@@ -96,6 +96,10 @@ class DataFormatError(WatchwordError):
         return f"{self.message} (pass {' or '.join(f'{name}=…' for name in self.arguments)})"
 
 
+class DataWarning(UserWarning):
+    """Data can be read, but contradicts itself or is not used as a whole."""
+
+
 class StateError(WatchwordError):
     """A saved state is corrupt, or was saved with another model or policy."""
 

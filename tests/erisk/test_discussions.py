@@ -82,6 +82,25 @@ def test_files_with_the_field_names_of_the_server_are_read_in_the_order_of_round
     assert [post.text for post in read_erisk(tmp_path)[0].posts] == ["text 0", "text 1", "text 2"]
 
 
+def test_discussions_with_the_newest_first_are_read_from_the_oldest(tmp_path):
+    dates = ("2024-05-03T10:00:00.125Z", "2024-05-02 12:00 UTC", 1714521600)  # seconds: 1 May
+    threads = [thread("subject_a", str(date), time=date) for date in dates]
+    write_collection(tmp_path, {"subject_a": threads}, {"subject_a": 0})
+    [subject] = read_erisk(tmp_path)
+    assert [post.text for post in subject.posts] == [str(date) for date in reversed(dates)]
+    assert [post.time.day for post in subject.posts] == [1, 2, 3]
+
+
+def test_dates_that_contradict_the_numbers_of_rounds_are_a_warning(tmp_path):
+    threads = [
+        discussion_of(Writing("subject_a", number, content="Hi.", date=f"2024-05-0{9 - number}"))
+        for number in range(3)
+    ]
+    write_collection(tmp_path, {"subject_a": threads}, {"subject_a": 0})
+    with pytest.warns(CollectionWarning, match="the dates contradict the order"):
+        read_erisk(tmp_path)
+
+
 def test_deleted_texts_are_empty(tmp_path):
     threads = [thread("bob", "[deleted]", ("subject_a", "[removed]"), ("eve", None))]
     write_collection(tmp_path, {"subject_a": threads}, {"subject_a": 0})

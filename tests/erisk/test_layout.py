@@ -350,6 +350,30 @@ def test_two_files_of_truth_are_refused(the_set):
     refuses(the_set, "several truth files")
 
 
+# Dates
+
+
+def test_unreadable_dates_are_one_warning_for_a_collection(tmp_path):
+    for name in ("ann", "bob"):
+        dates = ("yesterday", "05.01.2016", "2016-01-05T10:00:00Z")
+        write(tmp_path / f"{name}.xml", individual(name, *texts(3), dates=dates))
+    with pytest.warns(
+        CollectionWarning, match="4 of 6 dates are unreadable, such as 'yesterday'"
+    ) as caught:
+        ann, _ = read_erisk(tmp_path)
+    assert len(caught) == 1
+    assert [post.time is None for post in ann.posts] == [True, True, False]
+
+
+def test_dates_that_contradict_the_order_of_chunks_are_a_warning(tmp_path):
+    for number in range(1, 11):
+        content = individual("ann", f"text {number}", dates=[f"2016-01-{11 - number:02}"])
+        write(tmp_path / f"chunk{number}" / f"ann_{number}.xml", content)
+    with pytest.warns(CollectionWarning, match="the dates contradict the order: in 1 of 1 subj"):
+        [ann] = read_erisk(tmp_path)
+    assert [post.text for post in ann.posts] == [f"text {number}" for number in range(1, 11)]
+
+
 COUNTS = "writings-per-subject-all-test.txt"
 
 

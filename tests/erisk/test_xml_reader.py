@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from erisk_files import individual, write
 from watchword.data import Post
-from watchword.erisk import xml_reader
-from watchword.erisk.xml_reader import parse_individual, read_individual, sorted_by_time, trend
+from watchword.data.times import sorted_by_time, trend
+from watchword.erisk import read_erisk, xml_reader
+from watchword.erisk.xml_reader import parse_individual, read_individual
 from watchword.errors import DataFormatError
 
 
@@ -146,7 +147,7 @@ def test_elements_may_be_missing_empty_or_in_another_order():
 
 
 @pytest.mark.parametrize(
-    "date", ["", "yesterday", "2016-02-30 10:00:00", "2016-01-01", "2016-01-01T10+00:00"]
+    "date", ["", "yesterday", "2016-02-30 10:00:00", "1/5/2016", "2016-01-01T10+00:00"]
 )
 def test_a_date_that_cannot_be_read_is_none(date):
     assert parsed(individual("ann", "Hello.", dates=[date])).posts[0].time is None
@@ -263,7 +264,8 @@ def posts_at(*hours):
 
 def order(*hours):
     posts = posts_at(*hours)
-    return [int(post.text) for post in sorted_by_time(posts, newest_first=trend(posts) < 0)]
+    newest_first = trend(post.time for post in posts) < 0
+    return [int(post.text) for post in sorted_by_time(posts, newest_first=newest_first)]
 
 
 def test_posts_of_a_file_are_sorted_by_time():
@@ -282,3 +284,20 @@ def test_posts_without_a_time_stay_where_they_are():
     assert order(4, None, 2, None, 1) == [4, 3, 2, 1, 0]
     assert order(5, None, 1, 2, 3) == [2, 3, 4, 0, 1]
     assert order(None, None) == [0, 1]
+
+
+NEWEST_FIRST = {
+    "UTC": ("2016-01-05T10:00:00Z", "2016-01-05T09:00:00Z"),
+    "fractions of a second": ("2016-01-05 10:00:00.250", "2016-01-05 10:00:00.2"),
+    "zones": ("2016-01-05T10:00:00+01:00", "2016-01-05T10:00:00+02:00"),
+    "dates only": ("2016-01-05", "2016-01-04"),
+    "no seconds": ("2016-01-05 10:01", "2016-01-05 10:00"),
+    "mixed forms": ("2016-01-05T10:00:00Z", "2016-01-05 09:00", "2016-01-04"),
+}
+
+
+@pytest.mark.parametrize("dates", NEWEST_FIRST.values(), ids=NEWEST_FIRST)
+def test_dates_of_any_common_form_put_the_oldest_post_first(tmp_path, dates):
+    write(tmp_path / "ann.xml", individual("ann", *dates, dates=dates))
+    [ann] = read_erisk(tmp_path)
+    assert [post.text for post in ann.posts] == list(reversed(dates))

@@ -30,7 +30,7 @@ from watchword.data import (
     write_jsonl,
 )
 from watchword.data import lines as line_reading
-from watchword.errors import DataFormatError
+from watchword.errors import DataFormatError, DataWarning
 
 # JSON lines: what they may say
 
@@ -209,6 +209,9 @@ def test_other_sources_are_refused(source):
         ("2024-05-01T12:30:15Z", datetime(2024, 5, 1, 12, 30, 15, tzinfo=timezone.utc)),
         ("2024-05-01 12:30:15 +0000", datetime(2024, 5, 1, 12, 30, 15, tzinfo=timezone.utc)),
         ("2024-05-01T14:30:15+02", datetime(2024, 5, 1, 12, 30, 15, tzinfo=timezone.utc)),
+        ("2024-05-01t12:30:15z", datetime(2024, 5, 1, 12, 30, 15, tzinfo=timezone.utc)),
+        ("2024-05-01 12:30 UTC", datetime(2024, 5, 1, 12, 30, tzinfo=timezone.utc)),
+        ("2024-05-01 12:30:15 GMT", datetime(2024, 5, 1, 12, 30, 15, tzinfo=timezone.utc)),
         (1714566615, datetime(2024, 5, 1, 12, 30, 15, tzinfo=timezone.utc)),
         (1714566615.25, datetime(2024, 5, 1, 12, 30, 15, 250000, tzinfo=timezone.utc)),
         ("1714566615", datetime(2024, 5, 1, 12, 30, 15, tzinfo=timezone.utc)),
@@ -232,6 +235,20 @@ def test_times_are_iso_8601_or_seconds(given, expected):
 def test_an_invalid_time_is_a_bad_line(bad):
     assert "line 1: " in failure(read_jsonl, [line(time=bad)])
     assert "is not a time" in failure(read_jsonl, [line(time=bad)])
+
+
+def timed_lines(*dates, subject="ann"):
+    return [json.dumps({"subject": subject, "text": date, "time": date}) for date in dates]
+
+
+def test_posts_whose_times_contradict_their_order_are_a_warning():
+    newest_first = timed_lines("2024-05-03", "2024-05-02T10:00Z", "2024-05-01")
+    oldest_first = timed_lines("2024-05-01", "2024-05-02", subject="bob")
+    message = "in 1 of 1 subjects, most posts are older than the post before them .*seq"
+    with pytest.warns(DataWarning, match=message):
+        [ann] = read_jsonl(newest_first)
+    assert [post.text for post in ann.posts] == ["2024-05-03", "2024-05-02T10:00Z", "2024-05-01"]
+    assert len(read_jsonl(newest_first + oldest_first)) == 2  # not most of the subjects
 
 
 # Bad lines
@@ -592,6 +609,7 @@ def subjects(draw):
     return Subject(draw(IDS), posts, draw(LABELS), sizes)
 
 
+@pytest.mark.filterwarnings("ignore:.*dates contradict the order")
 @given(
     made=st.lists(subjects(), min_size=1, max_size=4, unique_by=lambda one: one.id),
     name=st.sampled_from(["a.jsonl", "a.jsonl.gz"]),

@@ -23,12 +23,12 @@ from watchword.data.records import (
     as_given_label,
     as_identity,
     as_seq,
-    as_time,
     as_title,
     decoded_lines,
     plain_records,
 )
 from watchword.data.subjects import content_of
+from watchword.data.times import as_time
 
 if TYPE_CHECKING:
     from msgspec.json import Decoder

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -32,6 +33,8 @@ from watchword.data.records import (
 )
 from watchword.data.subjects import Document, Post, Subject
 from watchword.data.tables import as_delimiter
+from watchword.data.times import TimeChecks
+from watchword.errors import DataWarning
 
 
 def read_jsonl(
@@ -281,7 +284,18 @@ def _gather(
             bad.meet(flaw, name=name, line=number)
     if not found:
         raise bad.nothing_in(name, "subjects")
-    return [gathered.subject(subject) for subject, gathered in found.items()]
+    subjects = [gathered.subject(identity) for identity, gathered in found.items()]
+    _warn_about_times(name, subjects)
+    return subjects
+
+
+def _warn_about_times(name: str, subjects: Iterable[Subject]) -> None:
+    checks = TimeChecks()
+    for subject in subjects:
+        checks.check_order(post.time for post in subject.posts)
+    advice = 'times do not order posts: sort them, oldest first, or number them with "seq"'
+    for problem in checks.problems():
+        warnings.warn(f"{name}: {problem} ({advice})", DataWarning, stacklevel=4)
 
 
 # Writing

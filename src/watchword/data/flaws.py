@@ -6,6 +6,7 @@ truncated gzip file, a line of gigabytes) always raise a `DataFormatError`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Literal
@@ -97,3 +98,12 @@ def shown(value: object) -> str:
     except (RecursionError, ValueError):  # deep nests; numbers of too many digits
         text = f"a large {type(value).__name__}"
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+
+
+def shown_json(value: object) -> str:
+    """Return a value as messages about JSON show it: null, true and false as in the file.
+
+    >>> shown_json(None), shown_json("a")
+    ('null', "'a'")
+    """
+    return json.dumps(value) if value is None or isinstance(value, bool) else shown(value)

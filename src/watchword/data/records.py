@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime, timedelta, timezone
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from watchword._checks import Label, Target, as_label
-from watchword.data.flaws import BadLines, Flaw, shown
+from watchword.data.flaws import BadLines, Flaw, shown_json
 from watchword.data.lines import Line, LineBatch, LineBlock, decoded
 from watchword.data.subjects import Document, Post
+from watchword.data.times import as_time
 
 if TYPE_CHECKING:
     from msgspec.json import Decoder
@@ -324,64 +323,4 @@ def _chunks(given: object, posts: int) -> tuple[int, ...] | None:
 
 def _unlike(expected: str, value: object, advice: str = "") -> Flaw:
     """Return the flaw of a value that is not as expected."""
-    return Flaw(f"{expected}, got {_json(value)}{advice}", private=f"{expected}{advice}")
-
-
-def _json(value: object) -> str:
-    """Return a value for a message, spelt as in the file."""
-    if value is None or isinstance(value, bool):
-        return json.dumps(value)
-    return shown(value)
-
-
-# Times
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-# Shorter numbers in text may also be years or dates (20240101).
-_SECONDS = re.compile(r"[0-9]{9,10}(\.[0-9]+)?")
-_ISO = re.compile(
-    r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(:\d\d)?(?:[.,](\d+))? ?(?:([Zz])|([+-]\d\d):?(\d\d)?)?",
-    re.ASCII,
-)
-
-
-def as_time(value: object) -> datetime:
-    """Parse a time in ISO 8601 or in seconds since 1970 (UTC).
-
-    >>> as_time("2024-05-01T12:30:00Z")
-    datetime.datetime(2024, 5, 1, 12, 30, tzinfo=datetime.timezone.utc)
-    >>> as_time(1714566600) == as_time("2024-05-01T12:30:00Z")
-    True
-    """
-    try:
-        if isinstance(value, str):
-            return _time_of_text(value.strip())
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return _EPOCH + timedelta(seconds=value)
-    except (ValueError, OverflowError):  # an invalid or too distant date, NaN
-        pass
-    wrong = "not a time: write it like 2024-05-01T12:30:00Z, or as seconds since 1970"
-    raise Flaw(f"{_json(value)} is {wrong}", private=wrong)
-
-
-def _time_of_text(text: str) -> datetime:
-    # Later Pythons also take 20240501 and 2024-W18; all of them shall read the same times.
-    if text[4:5] == "-" and text[7:8] == "-" and text[13:14] in {"", ":"}:
-        try:
-            return datetime.fromisoformat(text)
-        except ValueError:
-            return _time_of_any_iso(text)
-    if _SECONDS.fullmatch(text):
-        return _EPOCH + timedelta(seconds=float(text))
-    raise ValueError(text)
-
-
-def _time_of_any_iso(text: str) -> datetime:
-    """Rewrite what Python 3.10 cannot parse: Z, long fractions, a space before the zone."""
-    found = _ISO.fullmatch(text)
-    if found is None:
-        raise ValueError(text)
-    date, minute, second, fraction, utc, hours, minutes = found.groups()
-    zone = "+00:00" if utc else f"{hours}:{minutes or '00'}" if hours else ""
-    parts = [date, "T", minute, second or ":00", f".{fraction or '0':0<6.6}", zone]
-    return datetime.fromisoformat("".join(parts))
+    return Flaw(f"{expected}, got {shown_json(value)}{advice}", private=f"{expected}{advice}")

@@ -21,6 +21,7 @@ from typing import Any, Literal, get_args
 from watchword._checks import as_choice
 from watchword.data.records import first_of
 from watchword.data.subjects import Subject
+from watchword.data.times import TimeChecks, sorted_by_time, trend
 from watchword.erisk import protocol
 from watchword.erisk.listing import contents
 from watchword.erisk.protocol import MOST_RUNS, Answer, Round, Writing
@@ -93,7 +94,7 @@ def as_discussion(item: object, *, target: str | None = None, number: int = 0) -
         number=protocol.round_number_from(outer.get("number", number)),
         title=title,
         content="\n\n".join(filter(None, texts)),
-        date=protocol.text_from("date", first_of(submission, _DATE)),
+        date=protocol.date_from(first_of(submission, _DATE)),
         id=protocol.as_identifier(first_of(submission, _ID)),
         context=tuple(filter(None, context)),
     )
@@ -141,8 +142,11 @@ def discussion_of(writing: Writing) -> dict[str, Any]:
     }
 
 
-def read_discussions(path: Path) -> Subject:
-    """Read the file of a subject: its discussions, oldest first. The file name is the subject."""
+def read_discussions(path: Path, checks: TimeChecks) -> Subject:
+    """Read the file of a subject: its discussions, oldest first. The file name is the subject.
+
+    A file without numbers is in the order of its discussions, unless the newest is the first.
+    """
     try:
         found = protocol.list_from(
             protocol.parse_json(contents(path, _LARGEST_FILE)), "discussions"
@@ -155,8 +159,13 @@ def read_discussions(path: Path) -> Subject:
     strangers = {one.nick for one in writings} - {path.stem}
     if strangers:
         raise DataFormatError(f"{path}: contains discussions of {min(strangers)!r}")
-    ordered = sorted(writings, key=lambda one: one.number)
-    return Subject(path.stem, [one.post for one in ordered])
+    for writing in writings:
+        checks.parse(writing.date)
+    posts = [writing.post for writing in sorted(writings, key=lambda writing: writing.number)]
+    if any("number" in discussion for discussion in found):
+        return Subject(path.stem, posts)
+    newest_first = trend(post.time for post in posts) < 0
+    return Subject(path.stem, sorted_by_time(posts, newest_first=True) if newest_first else posts)
 
 
 def _said(fields: Mapping[str, Any], name: str) -> str:
@@ -183,7 +192,7 @@ def as_messages(data: object) -> Round | None:
             nick=protocol.as_nick(fields.get("nick")),
             number=protocol.round_number_from(fields.get("round")),
             content=protocol.text_from("message", fields.get("message")),
-            date=protocol.text_from("date", fields.get("date")),
+            date=protocol.date_from(fields.get("date")),
             id=protocol.as_identifier(fields.get("id_message")),
         )
         for fields in given

@@ -27,11 +27,12 @@ from watchword._display import listed
 from watchword._files import AnyPath
 from watchword._progress import Progress, tracked
 from watchword.data import Post, Subject
+from watchword.data.times import TimeChecks, sorted_by_time, trend
 from watchword.erisk.dialects import read_discussions
 from watchword.erisk.listing import discussion_files, only, subfolders, subject_files
 from watchword.erisk.tables import NEGATIVE, POSITIVE, read_counts
 from watchword.erisk.truth import truth_in, truth_of, warn_about_data, with_truth
-from watchword.erisk.xml_reader import read_individual, sorted_by_time, trend
+from watchword.erisk.xml_reader import read_individual
 from watchword.errors import DataFormatError
 from watchword.evaluation.metrics import CHUNKS
 
@@ -109,6 +110,7 @@ def read_erisk(
       so does `run_task`; all texts are still read;
     - golden truth names a subject without writings: the official measures include such subjects,
       so they are read as subjects without posts, which never get an alert;
+    - most dates are unreadable, or contradict the order of chunks or numbers in most subjects;
     - labels are missing, but a file nearby looks like golden truth.
 
     >>> import tempfile
@@ -188,7 +190,9 @@ def read_collection(
     if not by_name:
         raise DataFormatError(f"{collection.path}: contains no file {part}….xml")
     names = tracked(sorted(by_name, key=_natural), len(by_name), progress)
-    read = subjects = [_subject(name, by_name[name]) for name in names]
+    checks = TimeChecks()
+    read = subjects = [_subject(name, by_name[name], checks) for name in names]
+    _check_dates(collection, read, checks)
     [(name, times)] = Counter(subject.id for subject in read).most_common(1)
     if times > 1:
         raise DataFormatError(f"{collection.path}: duplicate subject id {name!r}")
@@ -287,13 +291,13 @@ def _by_name(collection: Collection) -> dict[str, list[_CollectionPath]]:
     return by_name
 
 
-def _subject(name: str, files: list[_CollectionPath]) -> Subject:
+def _subject(name: str, files: list[_CollectionPath], checks: TimeChecks) -> Subject:
     first, identity = files[0], ""
     if first.path.suffix.lower() == ".json":
-        return read_discussions(first.path)
+        return read_discussions(first.path, checks)
     parts: list[list[Post]] = []
     for file in files:
-        individual = read_individual(file.path)
+        individual = read_individual(file.path, checks)
         # An id with surrounding spaces would not match any table.
         own = "_".join(individual.id.split()) or name
         if identity and own != identity:
@@ -303,7 +307,7 @@ def _subject(name: str, files: list[_CollectionPath]) -> Subject:
         identity = own
         parts.append(individual.posts)
     # The order of time may be unclear from one short file alone.
-    newest_first = sum(map(trend, parts)) < 0
+    newest_first = sum(trend(post.time for post in part) for part in parts) < 0
     posts = [post for part in parts for post in sorted_by_time(part, newest_first=newest_first)]
     if first.chunk is None:
         return Subject(identity, posts, first.label)
@@ -320,6 +324,14 @@ def _check_chunks(name: str, folder: Path, sizes: Mapping[int | None, int]) -> N
     few = CHUNKS in sizes and not any(size for at, size in sizes.items() if at != CHUNKS)
     if missing and not (few and sizes[CHUNKS] < CHUNKS):
         raise DataFormatError(f"{folder}: {listed(missing)} missing")
+
+
+def _check_dates(collection: Collection, subjects: Iterable[Subject], checks: TimeChecks) -> None:
+    """Warn if most dates are unreadable, or contradict the order of chunks or numbers."""
+    for subject in subjects:
+        checks.check_order(post.time for post in subject.posts)
+    for problem in checks.problems():
+        warn_about_data(f"{collection.path}: {problem}")
 
 
 def _check_counts(collection: Collection, read: list[Subject], subjects: list[Subject]) -> None:

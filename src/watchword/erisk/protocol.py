@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from watchword.data.flaws import Flaw
-from watchword.data.records import as_time
 from watchword.data.subjects import Post
+from watchword.data.times import time_or_none
 from watchword.errors import DataFormatError, WatchwordError
 
 MOST_RUNS = 5  # of one team
@@ -50,7 +47,7 @@ class Writing:
     def post(self) -> Post:
         """The writing as a post for a model."""
         own = None if self.id is None else str(self.id)
-        return Post(self.content, self.title, time_of(self.date), own, self.context)
+        return Post(self.content, self.title, time_or_none(self.date), own, self.context)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object of the protocol, which has no context."""
@@ -178,7 +175,7 @@ def _writing(item: object) -> Writing:
         number=round_number_from(fields.get("number")),
         title=text_from("title", fields.get("title")),
         content=text_from("content", fields.get("content")),
-        date=text_from("date", fields.get("date")),
+        date=date_from(fields.get("date")),
         id=as_identifier(fields.get("id")),
         redditor=as_identifier(fields.get("redditor")),
     )
@@ -228,19 +225,18 @@ def text_from(name: str, value: object) -> str:
     return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+def date_from(value: object) -> str:
+    """Return a date as text: a number is seconds since 1970, and any other value is no date."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    return text_from("date", value) if isinstance(value, str) else ""
+
+
 def as_identifier(value: object) -> int | str | None:
     """Return an id of a post, or None for anything else."""
     if isinstance(value, str):
         return text_from("id", value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def time_of(date: str) -> datetime | None:
-    """Return the time that a date says, or None if it is unreadable."""
-    try:
-        return as_time(re.sub(r" UTC$", "Z", date.strip()))
-    except Flaw:
-        return None
 
 
 def _shown(value: object) -> str:

@@ -13,7 +13,7 @@ from watchword._display import listed
 from watchword.data.subjects import Subject
 from watchword.erisk.listing import matching, names_below, only, subfolders, subject_files
 from watchword.erisk.tables import read_truth
-from watchword.errors import DataFormatError
+from watchword.errors import DataFormatError, DataWarning
 from watchword.evaluation.metrics import CHUNKS
 
 _TRUTH = re.compile(r".*(golden|ground).*truth.*\.txt", re.IGNORECASE)
@@ -22,7 +22,7 @@ _CHUNK = re.compile(r"_[0-9]{1,2}$")
 _DEPTH = 3  # levels below a folder with golden truth to search for files of subjects
 
 
-class CollectionWarning(UserWarning):
+class CollectionWarning(DataWarning):
     """A collection is inconsistent, but readable."""
 
 

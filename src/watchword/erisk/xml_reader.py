@@ -12,14 +12,12 @@ import codecs
 import html
 import html.entities
 import re
-from datetime import datetime
-from itertools import pairwise
-from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
 from watchword.data import Post
 from watchword.data.flaws import shown
+from watchword.data.times import TimeChecks
 from watchword.erisk.listing import contents
 from watchword.errors import DataFormatError
 
@@ -55,13 +53,15 @@ class Individual(NamedTuple):
     posts: list[Post]
 
 
-def read_individual(path: Path) -> Individual:
+def read_individual(path: Path, checks: TimeChecks | None = None) -> Individual:
     """Read one file; raise a `DataFormatError` that names the file if it is invalid."""
-    return parse_individual(contents(path, LARGEST_FILE), source=str(path))
+    return parse_individual(contents(path, LARGEST_FILE), source=str(path), checks=checks)
 
 
-def parse_individual(data: bytes, *, source: str) -> Individual:
+def parse_individual(data: bytes, *, source: str, checks: TimeChecks | None = None) -> Individual:
     """Parse the contents of one file; `source` is its name in messages.
+
+    An unreadable date is no date; `checks` counts it.
 
     >>> data = b"<INDIVIDUAL><ID> ann </ID><WRITING><TITLE>  </TITLE>"
     >>> data += b"<DATE> 2016-05-04 10:20:30 </DATE><INFO> reddit post </INFO>"
@@ -81,7 +81,8 @@ def parse_individual(data: bytes, *, source: str) -> Individual:
         raise DataFormatError(f"{source}: truncated: INDIVIDUAL is not closed")
     head, *writings = text[start + len("<INDIVIDUAL>") : end].split("<WRITING>")
     name = _value(_field(head, "ID", source))
-    return Individual(name, [_post(writing, source) for writing in writings])
+    counted = TimeChecks() if checks is None else checks
+    return Individual(name, [_post(writing, source, counted) for writing in writings])
 
 
 def _decoded(data: bytes) -> str:
@@ -107,14 +108,14 @@ def _plain_tag(found: re.Match[str]) -> str:
     return f"<{name}></{name}>" if found[3] else f"<{found[1]}{name}>"
 
 
-def _post(writing: str, source: str) -> Post:
+def _post(writing: str, source: str, checks: TimeChecks) -> Post:
     inside, closed, outside = writing.rpartition("</WRITING>")
     if not closed:
         raise DataFormatError(f"{source}: truncated: a WRITING is not closed")
     if outside and not outside.isspace():
         raise DataFormatError(f"{source}: text outside WRITING: {shown(outside.strip())}")
     title, date, text = (_field(inside, name, source) for name in ("TITLE", "DATE", "TEXT"))
-    return Post(_value(text), title=_value(title), time=_time(date))
+    return Post(_value(text), title=_value(title), time=checks.parse(date))
 
 
 def _field(block: str, name: str, source: str) -> str:
@@ -161,34 +162,3 @@ def _is_likely(number: str) -> bool:
     """Return whether a number without ampersand is a character, not a rank or colour (#333333;)."""
     code = int(number[2:], 16) if number[1] in "xX" else int(number[1:])
     return code in _MARKUP_CODES or 128 <= code < 0x10000 or 0x1F000 <= code < 0x1FB00
-
-
-def _time(padded: str) -> datetime | None:
-    written = padded.strip()
-    # Other formats that `fromisoformat` accepts depend on the version of Python.
-    if not (len(written) == 19 and written[13] == written[16] == ":"):
-        return None
-    try:
-        return datetime.fromisoformat(written)
-    except ValueError:
-        return None
-
-
-def trend(posts: list[Post]) -> int:
-    """Return the number of steps forward in time minus steps back; negative for newest first."""
-    times = [post.time for post in posts if post.time is not None]
-    return sum((a < b) - (a > b) for a, b in pairwise(times))
-
-
-def sorted_by_time(posts: list[Post], *, newest_first: bool) -> list[Post]:
-    """Sort the posts of a file by time.
-
-    With `newest_first` the posts are reversed before sorting, so that posts of the same second are
-    also oldest first. A post without a time stays after its predecessor.
-    """
-    ordered = posts[::-1] if newest_first else posts
-    latest, timed = datetime.min, []
-    for post in ordered:
-        latest = post.time or latest
-        timed.append((latest, post))
-    return [post for _, post in sorted(timed, key=itemgetter(0))]

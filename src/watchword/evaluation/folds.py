@@ -14,7 +14,6 @@ from collections.abc import (
     Sequence,
 )
 from dataclasses import dataclass
-from datetime import timezone
 from functools import partial
 from itertools import chain
 from typing import Any, Literal, get_args
@@ -34,6 +33,7 @@ from watchword._checks import (
 )
 from watchword._progress import Progress, tracked
 from watchword.data import Subject
+from watchword.data.times import in_utc
 from watchword.evaluation.label_counts import in_order
 from watchword.evaluation.labels import Evaluation, evaluate
 from watchword.evaluation.scores import Scores
@@ -344,7 +344,4 @@ def _folds_of_members(
 
 def _beginning(subject: Subject) -> float:
     time = subject.posts[0].time if subject.posts else None
-    if time is None:
-        return -math.inf
-    # A time without a zone is read as UTC, so that the order does not depend on the machine.
-    return (time if time.tzinfo else time.replace(tzinfo=timezone.utc)).timestamp()
+    return -math.inf if time is None else in_utc(time).timestamp()

@@ -11,8 +11,9 @@ import msgspec
 
 from watchword.data.flaws import BadLines, Flaw
 from watchword.data.lines import BYTE_ORDER_MARK, LineBlock
-from watchword.data.records import as_time, decoded_lines
+from watchword.data.records import decoded_lines
 from watchword.data.texts import Texts, texts_in
+from watchword.data.times import as_time
 from watchword.service.records import IncomingPost
 from watchword.service.store import MOST_ID_BYTES
 

@@ -15,10 +15,9 @@ from typing import Any, Literal, Union, overload
 import msgspec
 
 from watchword._checks import Label
+from watchword.data.times import EPOCH, in_utc
 from watchword.reasons.alert import AlertReasons
 from watchword.service.choices import Verdict
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class IncomingPost(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=False):
@@ -238,7 +237,7 @@ def moment(micros: int | None) -> datetime | None:
     >>> moment(1_000_000).isoformat()
     '1970-01-01T00:00:01+00:00'
     """
-    return None if micros is None else _EPOCH + timedelta(microseconds=micros)
+    return None if micros is None else EPOCH + timedelta(microseconds=micros)
 
 
 def now() -> int:
@@ -252,9 +251,7 @@ def micros(time: datetime) -> int:
     >>> micros(datetime(1970, 1, 2))
     86400000000
     """
-    if time.tzinfo is None:
-        time = time.replace(tzinfo=timezone.utc)
-    passed = time - _EPOCH
+    passed = in_utc(time) - EPOCH
     return (passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds
 
 
