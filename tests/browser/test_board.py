@@ -83,7 +83,7 @@ def test_alerts_that_arrive_while_another_is_read_are_counted(service, board):
 
 def test_the_board_continues_when_the_service_was_restarted(browser, tmp_path):
     port = free_port()
-    with running_board(tmp_path, port=port, scopes=["read", "write"]) as (service, url):
+    with running_board(tmp_path, port=port, scopes=["read", "mark"]) as (service, url):
         alert_about(service, "ann")
         page = browser.open(url)
         expect(rows(page)).to_have_count(1)
@@ -315,6 +315,18 @@ def test_a_mark_can_be_changed(service, board):
     assert service.alert(number).mark.verdict == "wrong"
 
 
+def test_earlier_marks_are_shown_with_their_authors(service, board):
+    [number] = alert_about(service, "ann")
+    service.mark(number, "right", note="sure <b>", by="eve")
+    service.mark(number, "unsure", by="tim")
+    page = board(f"alerts/{number}")
+    expect(page.locator("#mark-told")).to_contain_text("Marked unsure by tim")
+    earlier = page.locator("#mark-earlier li")
+    expect(earlier).to_have_text(re.compile(r"Earlier: right by eve, .*: sure <b>"))
+    page.locator("[data-verdict=wrong]").click()
+    expect(earlier).to_have_text([re.compile("unsure by tim"), re.compile("right by eve")])
+
+
 def test_the_next_mark_does_not_cancel_the_one_before(service, board):
     first, second = alert_about(service, "ann", "bea")
     page = board(f"alerts/{first}")
@@ -375,20 +387,41 @@ def test_marks_teach_the_model_and_there_is_a_way_back(service, board):
     assert service.statistics().model == before
 
 
-def test_a_reader_without_the_right_to_write_is_told(browser, tmp_path):
+def test_the_board_hides_what_a_reader_may_not_do(browser, tmp_path):
     with running_board(tmp_path, scopes=["read"]) as (service, url):
         [number] = alert_about(service, "ann")
+        service.mark(number, "unsure", note="ask bea", by="eve")
         page = browser.open(f"{url}#alerts/{number}")
-        expect(page.locator("#teaching")).to_be_hidden()
+        expect(page.locator("#mark-told")).to_contain_text("Marked unsure by eve")
+        for hidden in ("#teaching", "[data-verdict=right]", "#mark-note", "footer [data-scope]"):
+            expect(page.locator(hidden)).to_be_hidden()
+        page.keyboard.press("r")
+        settled(page)
+        expect(page.locator("#message")).to_be_hidden()
+        assert len(service.marks(number)) == 1
+
+
+def test_a_reviewer_marks_alerts_without_being_able_to_teach(browser, tmp_path):
+    with running_board(tmp_path, scopes=["read", "mark"]) as (service, url):
+        [number] = alert_about(service, "ann")
+        page = browser.open(f"{url}#alerts/{number}")
         page.locator("[data-verdict=right]").click()
-        expect(page.locator("#message")).to_contain_text("it needs write")
-        assert service.alert(number).mark is None
-        # What the board asks for by itself does not remove the message.
+        expect(page.locator("#mark-told")).to_contain_text("Marked right by moderator")
+        expect(page.locator("#teaching")).to_be_hidden()
+
+
+def test_a_message_outlasts_what_the_board_asks_for_by_itself(browser, tmp_path):
+    with running_board(tmp_path, scopes=["read", "mark"]) as (service, url):
+        [number] = alert_about(service, "ann")
+        page = browser.open(f"{url}#alerts/{number}")
+        service.forget("ann")
+        page.locator("[data-verdict=right]").click()
+        expect(page.locator("#message")).to_contain_text(f"alert {number} not found")
         send(service, post("bea", 1, HARMLESS))
         alert_about(service, "cid")
         expect(page.locator("#closest")).to_contain_text("bea")
         settled(page)
-        expect(page.locator("#message")).to_contain_text("it needs write")
+        expect(page.locator("#message")).to_contain_text(f"alert {number} not found")
 
 
 def test_an_unknown_alert_is_told(board):

@@ -7,10 +7,12 @@ import pytest
 from starlette.routing import Route
 
 from doors import Asker, open_door
+from services import post, send
 from waiting import wait_until
 from watchword.errors import StoreError
 from watchword.service.routes import OPERATIONS, RequestLimits, ServiceHandlers
 from watchword.service.serving import make_app
+from watchword.service.store import open_store
 from watchword.service.tokens import (
     SCOPES,
     Keyring,
@@ -61,8 +63,20 @@ def test_every_route_is_an_operation(routes):
     assert {(method, path) for method, path in routes if method != "HEAD"} == known
 
 
-def test_only_health_is_open_to_all():
-    assert {one.path for one in OPERATIONS if one.scope is None} == OPEN
+def scope_for(operation):
+    """Return the scope that an operation should need, by what it does."""
+    if operation.path in OPEN:
+        return None
+    if operation.method == "DELETE" or operation.path.startswith("/admin/"):
+        return "admin"
+    changing = {"/posts": "feed", "/alerts/{number}/mark": "mark"}
+    return "read" if operation.method == "GET" else changing[operation.path]
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
+def test_each_operation_needs_the_scope_of_what_it_does(operation):
+    assert operation.scope == scope_for(operation)
+    assert operation.scope in {None, *SCOPES}
 
 
 @pytest.mark.parametrize(
@@ -81,7 +95,7 @@ def test_every_route_refuses_a_missing_or_wrong_token(door, routes, token):
 def test_every_route_refuses_a_token_that_is_too_weak(door, routes, scope):
     needed = {(one.method, one.route): one.scope for one in OPERATIONS}
     for method, path in routes:
-        if path == "/alerts/events" and scope != "write":
+        if path == "/alerts/events" and scope in ("read", "admin"):
             continue  # it would not end
         wanted = needed["GET" if method == "HEAD" else method, path]
         status = asked(door, method, path, token=door.tokens[scope]).status
@@ -89,6 +103,39 @@ def test_every_route_refuses_a_token_that_is_too_weak(door, routes, scope):
             assert status not in (401, 403, 500), (method, path)
         else:
             assert status == 403, (method, path)
+
+
+@pytest.mark.parametrize("former", ["write", "read write"])
+def test_tokens_with_the_former_scope_write_may_only_feed(tmp_path, former, caplog):
+    with open_store(str(tmp_path / "watch.db")) as store:
+        token = add_token(store, "old", ["feed"])
+        add_token(store, "new", ["mark"])
+        store.change("UPDATE tokens SET scopes = ? WHERE name = 'old'", former)
+    with caplog.at_level("WARNING"), open_door(tmp_path) as door:
+        [warning] = [log for log in caplog.records if "former scope write" in log.message]
+        assert warning.watchword_fields == {"tokens": ["old"]}
+        sent = {"subject": "ann", "id": "1", "text": "I cannot sleep"}
+        assert door.post("/posts", sent, token=token).status == 200
+        assert door.post("/alerts/1/mark", {"verdict": "right"}, token=token).status == 403
+        assert door.get("/alerts", token=token).status == (200 if "read" in former else 403)
+
+
+def test_marking_tells_nothing_about_the_alert(tmp_path):
+    with open_door(tmp_path) as door:
+        token = add_token(door.service.store, "reviewer", ["mark"])
+        send(door.service, post("ann", 1, "cannot sleep, secretly"))
+        wait_until(lambda: door.get("/alerts", token=token).status == 403)
+        answer = door.post("/alerts/1/mark", {"verdict": "wrong", "note": "no"}, token=token)
+        assert sorted(answer.json) == ["alert", "at", "by", "label", "note", "verdict"]
+        assert (answer.json["alert"], answer.json["by"]) == (1, "reviewer")
+
+
+def test_a_token_can_ask_what_it_allows(door):
+    assert door.get("/token", token=door.tokens["read"]).json == {
+        "name": "only-read",
+        "scopes": ["read"],
+    }
+    assert door.get("/token", token=door.tokens["admin"]).json["scopes"] == list(SCOPES)
 
 
 def test_a_refusal_says_which_scope_is_needed(door):
@@ -162,7 +209,7 @@ def test_a_cookie_counts_beside_a_header_without_a_token(door):
 
 
 def test_a_cookie_is_no_bearer_token_for_another_site(door):
-    answer = door.post("/posts", {}, token=door.tokens["write"], Origin="http://evil.example")
+    answer = door.post("/posts", {}, token=door.tokens["feed"], Origin="http://evil.example")
     assert answer.status == 403
     answer = door.get("/alerts", Sec_Fetch_Site="cross-site")
     assert answer.status == 403

@@ -12,7 +12,9 @@ import pytest
 import watchword as ww
 from doors import open_door
 from services import OTHER, RISK, post, send
+from waiting import wait_until
 from watchword.errors import StoreError
+from watchword.service.tokens import add_token
 
 
 @pytest.fixture
@@ -168,8 +170,9 @@ def test_a_wrong_last_event_id_is_refused(door):
 def test_an_alert_is_marked_and_counted(door):
     newest, oldest = two_alerts(door)
     marked = door.post(f"/alerts/{newest['id']}/mark", {"verdict": "right", "note": "seen"}).json
-    assert (marked["mark"]["verdict"], marked["mark"]["note"]) == ("right", "seen")
-    assert marked["mark"]["by"].startswith("running-")
+    assert (marked["verdict"], marked["note"]) == ("right", "seen")
+    assert marked["by"].startswith("running-")
+    assert door.get(f"/alerts/{newest['id']}").json["mark"] == marked
     door.post(f"/alerts/{oldest['id']}/mark", {"verdict": "wrong"})
     assert door.get("/statistics").json["marks"] == {
         "right": 1,
@@ -180,6 +183,18 @@ def test_an_alert_is_marked_and_counted(door):
     exported = [json.loads(line) for line in door.get("/marks").body.splitlines()]
     assert {(one["subject"], one["label"]) for one in exported} == {("bob", RISK), ("ann", OTHER)}
     assert door.get("/alerts?unmarked=true").json["alerts"] == []
+
+
+def test_all_marks_of_an_alert_are_listed_with_their_authors(door):
+    newest, _ = two_alerts(door)
+    reviewer = add_token(door.service.store, "eve", ["mark"])
+    path = f"/alerts/{newest['id']}/mark"
+    first = door.post(path, {"verdict": "right", "note": "sure"}).json
+    wait_until(lambda: door.post(path, {"verdict": "unsure"}, token=reviewer).status == 200)
+    marks = door.get(f"{path}s").json["marks"]
+    assert marks[0] == first
+    assert [(mark["verdict"], mark["by"]) for mark in marks[1:]] == [("unsure", "eve")]
+    assert door.get("/alerts/7/marks").status == 404
 
 
 @pytest.mark.parametrize(

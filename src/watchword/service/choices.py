@@ -11,8 +11,8 @@ ReadingOrder = Literal["arrival", "time"]
 ORDERS: tuple[ReadingOrder, ...] = ("arrival", "time")
 ReloadMode = Literal["keep", "replay"]
 RELOAD_MODES: tuple[ReloadMode, ...] = ("keep", "replay")
-Scope = Literal["read", "write", "admin"]
-SCOPES: tuple[Scope, ...] = ("read", "write", "admin")
+Scope = Literal["feed", "read", "mark", "admin"]
+SCOPES: tuple[Scope, ...] = ("feed", "read", "mark", "admin")
 Verdict = Literal["right", "wrong", "unsure"]
 VERDICTS: tuple[Verdict, ...] = ("right", "wrong", "unsure")
 

@@ -12,6 +12,7 @@ from watchword.service.records import (
     WHOLE,
     Alert,
     Forgotten,
+    Mark,
     ModelVersion,
     Receipt,
     Schema,
@@ -19,6 +20,7 @@ from watchword.service.records import (
     Statistics,
     SubjectRow,
     SubjectView,
+    TokenView,
     an_object,
 )
 from watchword.service.routes import OPERATIONS
@@ -71,11 +73,14 @@ def _responses(schemas: Schemas) -> dict[str, Schema]:
     def some(name: str, kind: Any, **more: Schema) -> Schema:
         return an_object({name: {"type": "array", "items": schemas.of(kind)}, **more})
 
-    records = (Receipt, SubjectView, Forgotten, Alert, Statistics, ModelVersion)
+    records = (
+        *(Receipt, SubjectView, Forgotten, Alert, Mark, Statistics, ModelVersion, TokenView),
+    )
     health = an_object({"status": TEXT, "reasons": {"type": "array", "items": TEXT}})
     return {kind.__name__: schemas.of(kind) for kind in records} | {
         "Subjects": some("subjects", SubjectRow),
         "Alerts": some("alerts", Alert, last=WHOLE),
+        "Marks": some("marks", Mark),
         "Models": some("models", ModelVersion),
         "Story": {"type": "object"},
         "Events": TEXT,

@@ -17,7 +17,7 @@ import msgspec
 from watchword._checks import Label
 from watchword.data.times import EPOCH, in_utc
 from watchword.reasons.alert import AlertReasons
-from watchword.service.choices import Verdict
+from watchword.service.choices import Scope, Verdict
 
 
 class IncomingPost(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=False):
@@ -67,6 +67,13 @@ class Mark:
     by: str
     at: datetime
     label: Label | None = None
+
+
+class TokenView(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The token of a request: its name, and what it allows."""
+
+    name: str
+    scopes: tuple[Scope, ...]
 
 
 @dataclass(frozen=True)
@@ -281,6 +288,7 @@ TIME: Schema = {"type": "string", "format": "date-time"}
 WHOLE: Schema = {"type": "integer"}
 TEXT: Schema = {"type": "string"}
 NUMBER: Schema = {"type": ["number", "null"]}  # null instead of NaN and infinities
+_REFERENCE = "#/components/schemas/{name}"
 
 
 class Schemas:
@@ -302,6 +310,10 @@ class Schemas:
         simple = _SIMPLE.get(kind)
         if simple is not None:
             return dict(simple)
+        if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+            [schema], named = msgspec.json.schema_components([kind], ref_template=_REFERENCE)
+            self.named |= named
+            return schema
         if is_dataclass(kind):
             name = typing.cast(type, kind).__name__
             if name not in self.named:
@@ -309,7 +321,7 @@ class Schemas:
                 hints = typing.get_type_hints(kind)
                 own = {one.name: self.of(hints[one.name]) for one in fields(kind)}
                 self.named[name] = an_object(own | ({"value": NUMBER} if kind is Precision else {}))
-            return {"$ref": f"#/components/schemas/{name}"}
+            return {"$ref": _REFERENCE.format(name=name)}
         origin, arguments = typing.get_origin(kind), typing.get_args(kind)
         if origin is Literal:
             return {"enum": list(arguments)}

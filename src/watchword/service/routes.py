@@ -17,7 +17,7 @@ from watchword.service.alerts import MOST_NOTE
 from watchword.service.alerts import SORTS as ALERT_SORTS
 from watchword.service.board import board_files, story_for_page
 from watchword.service.bodies import LINES, MEDIA_TYPES, BadBody, posts_in
-from watchword.service.choices import BODY_LIMIT, RATE, RELOAD_MODES, VERDICTS
+from watchword.service.choices import BODY_LIMIT, RATE, RELOAD_MODES, SCOPES, VERDICTS
 from watchword.service.events import Feed
 from watchword.service.logs import say
 from watchword.service.metrics import MEDIA_TYPE, Metrics, Sample
@@ -41,9 +41,9 @@ from watchword.service.operations import (
     whole,
     whole_number,
 )
-from watchword.service.records import IncomingPost, ModelVersion, as_json_data
+from watchword.service.records import IncomingPost, ModelVersion, TokenView, as_json_data
 from watchword.service.subjects import SORTS as SUBJECT_SORTS
-from watchword.service.tokens import is_still_allowed
+from watchword.service.tokens import allowed, holder_of, is_still_allowed
 from watchword.web.answers import file_response, json_response
 from watchword.web.connections import read_body
 from watchword.web.wire import to_json
@@ -113,7 +113,7 @@ class ServiceHandlers:
 
     # Posts
 
-    @operation("POST /posts", "write", "Receipt", body=POSTS)
+    @operation("POST /posts", "feed", "Receipt", body=POSTS)
     async def add_posts(self, call: Call) -> Any:
         """Add posts; responds once they are committed."""
         media_type = media_type_of(call.request, MEDIA_TYPES)
@@ -223,9 +223,14 @@ class ServiceHandlers:
         """Return an alert with its reasons and its mark."""
         return self._service.alert(call.values["number"])
 
-    @operation("POST /alerts/{number}/mark", "write", "Alert", body=MARK, may_conflict=True)
+    @operation("GET /alerts/{number}/marks", "read", "Marks")
+    def list_marks(self, call: Call) -> Any:
+        """List all marks of an alert, oldest first; the last one counts."""
+        return {"marks": self._service.marks(call.values["number"])}
+
+    @operation("POST /alerts/{number}/mark", "mark", "Mark", body=MARK, may_conflict=True)
     def mark_alert(self, call: Call) -> Any:
-        """Mark an alert as right, wrong or unsure."""
+        """Mark an alert as right, wrong or unsure; earlier marks are kept."""
         number, given = call.values["number"], call.body
         verdict, note, label = given.get("verdict"), given.get("note", ""), given.get("label")
         if verdict not in VERDICTS:
@@ -234,10 +239,9 @@ class ServiceHandlers:
             raise HTTPException(400, f'"note" must be text of at most {MOST_NOTE} characters')
         if label is not None:
             label = self._known_label(label)
-        self._service.mark(number, verdict, note=note, by=call.sender or "", label=label)
-        found = self._service.alert(number)
+        mark = self._service.mark(number, verdict, note=note, by=call.sender or "", label=label)
         say("alert marked", alert=number, verdict=verdict, token=call.sender)
-        return found
+        return mark  # not the alert: a token that may mark need not be able to read
 
     def _known_label(self, label: object) -> Any:
         for one in self._service.detector.model.labels:
@@ -331,6 +335,12 @@ class ServiceHandlers:
         from watchword.service.openapi import description
 
         return json_response(description())
+
+    @operation("GET /token", "read", "TokenView")
+    async def get_token(self, call: Call) -> Any:
+        """Return the name and the scopes of the token that the request was sent with."""
+        holder = holder_of(call.request, "read")
+        return TokenView(holder.name, tuple(scope for scope in SCOPES if allowed(holder, scope)))
 
     @operation("GET /", "read", "Text", media_type="text/html")
     async def get_board(self, _call: Call) -> Any:

@@ -51,6 +51,7 @@ try:
         add_token,
         holder_of,
         remove_token,
+        tokens_of_earlier_versions,
     )
     from watchword.web.answers import json_response
     from watchword.web.connections import ConnectionLimits
@@ -224,6 +225,13 @@ def opened_app(
             keyring = stack.enter_context(Keyring(service.store))
             if keyring.is_empty:
                 say("no tokens: every request is refused (watchword service token add)")
+            if outdated := tokens_of_earlier_versions(service.store):
+                say(
+                    "tokens with the former scope write may only feed posts: "
+                    "add tokens with the scope mark for people who mark alerts",
+                    level=logging.WARNING,
+                    tokens=outdated,
+                )
         if settings.delivers:
             bodies = Dispatcher(service.store, lambda one: _body(service, one), metrics=metrics)
             stack.enter_context(bodies)

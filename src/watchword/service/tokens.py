@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[A-Za-z0-9._@-]{1,64}")
 _SIZE = 32  # bytes of a hash
+_FORMER = "write"  # a scope of earlier versions, which allowed to mark alerts as well as to feed
 
 
 class TokenError(WatchwordError):
@@ -86,7 +87,17 @@ def add_token(store: Store, name: str, scopes: Iterable[str]) -> str:
 def tokens_in(store: Store) -> list[Token]:
     """Return all tokens of a store, without their secrets."""
     rows = store.rows("SELECT name, scopes, created FROM tokens ORDER BY name")
-    return [Token(name, tuple(scopes.split()), moment(created)) for name, scopes, created in rows]
+    return [Token(name, _scopes_in(scopes), moment(created)) for name, scopes, created in rows]
+
+
+def _scopes_in(text: str) -> tuple[str, ...]:
+    return tuple("feed" if scope == _FORMER else scope for scope in text.split())
+
+
+def tokens_of_earlier_versions(store: Store) -> list[str]:
+    """Return the names of tokens that were added with the scope `write`, which is now `feed`."""
+    rows = store.rows("SELECT name, scopes FROM tokens ORDER BY name")
+    return [name for name, scopes in rows if _FORMER in scopes.split()]
 
 
 def remove_token(store: Store, name: str) -> None:
@@ -139,7 +150,7 @@ class Keyring:
 def _holders(store: Store) -> dict[bytes, Holder]:
     found: dict[bytes, Holder] = {}
     for name, hashes, scopes in store.rows("SELECT name, hash, scopes FROM tokens"):
-        holder = Holder(name, frozenset(scopes.split()))
+        holder = Holder(name, frozenset(_scopes_in(scopes)))
         found |= {bytes(hashes[:_SIZE]): holder, bytes(hashes[_SIZE:]): holder}
     return found
 
@@ -152,7 +163,7 @@ def _hash(secret: str) -> bytes:
 def allowed(holder: Holder, scope: str) -> bool:
     """Return whether a holder has a scope; administrators have all scopes.
 
-    >>> allowed(Holder("ann", frozenset({"read"})), "write")
+    >>> allowed(Holder("ann", frozenset({"read"})), "mark")
     False
     """
     return scope in holder.scopes or "admin" in holder.scopes

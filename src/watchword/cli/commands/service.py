@@ -50,7 +50,7 @@ READ = """
 
 @cli.group(
     epilog=example_text("""
-    watchword service token add feed --scope write
+    watchword service token add feed --scope feed
     watchword service token list
     """)
 )

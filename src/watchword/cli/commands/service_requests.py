@@ -39,7 +39,7 @@ _remote_options = joined(
     option("--url URL", "URL of the running service.", default="http://127.0.0.1:8000"),
     option(
         "--token TOKEN",
-        "Token with the scope admin; for mark, write is enough.  "
+        "Token with the scope admin; for mark, the scope mark.  "
         f"[default: the variable {_TOKEN_VARIABLE}]",
         envvar=_TOKEN_VARIABLE,
     ),
@@ -89,7 +89,7 @@ def mark(
 ) -> None:
     """Mark an alert as right, wrong or unsure, as on the board."""
     body = {"verdict": verdict, "note": note, "label": label}
-    emit([ask("POST", f"/alerts/{alert}/mark", body=body)["mark"]])
+    emit([ask("POST", f"/alerts/{alert}/mark", body=body)])
 
 
 @verb(

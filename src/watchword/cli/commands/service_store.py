@@ -27,7 +27,7 @@ opened_store = joined("store", _opened, store_option)  # open while the command 
 
 @service.group(
     epilog=example_text("""
-    watchword service token add feed --scope write
+    watchword service token add feed --scope feed
     watchword service token list --table
     """)
 )
@@ -35,11 +35,11 @@ def token() -> None:
     """Manage the access tokens of the service."""
 
 
-@verb(group=token, example="watchword service token add feed --scope write --scope read")
+@verb(group=token, example="watchword service token add ann --scope read --scope mark")
 @click.argument("name")
 @option(
     "--scope",
-    "Scope of the token: read, write (posts and marks) or admin (everything); repeatable.",
+    "Scope of the token: feed (send posts), read, mark (alerts) or admin (everything); repeatable.",
     name="scopes",
     type=click.Choice(SCOPES),
     multiple=True,
@@ -72,7 +72,7 @@ def list_tokens(store: Store, table: bool) -> None:
     group=token,
     name="remove",
     example="""
-    watchword service token add feed --scope write
+    watchword service token add feed --scope feed
     watchword service token remove feed
     """,
 )
@@ -158,7 +158,20 @@ def retry(store: Store) -> None:
 
 @service.group(epilog=example_text("watchword service marks export"))
 def marks() -> None:
-    """Export the marks of alerts."""
+    """List and export the marks of alerts."""
+
+
+@verb(group=marks, name="list", example="watchword service marks list")
+@option("--alert", "Only the marks of this alert.", type=COUNT)
+@opened_store
+@table_option
+def list_marks(alert: int | None, store: Store, table: bool) -> None:
+    """List all marks, oldest first; the latest one of each alert counts."""
+    from watchword.service.alerts import marks_in
+    from watchword.service.records import as_json_data
+
+    with store.reading() as session:
+        show_records([as_json_data(mark) for mark in marks_in(session, alert)], table=table)
 
 
 @verb(group=marks, example="watchword service marks export")
@@ -178,7 +191,7 @@ def export(store: Store) -> None:
 @verb(
     group=service,
     example="""
-    watchword service token add feed --scope write
+    watchword service token add feed --scope feed
     watchword service backup copy.db
     """,
 )

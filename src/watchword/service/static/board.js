@@ -115,7 +115,7 @@
     byId("arrivals").replaceChildren(picture);
   }
 
-  // Teaching, where the operator allows it
+  // Teaching, where the token allows it
 
   function showVersions(models) {
     byId("versions").replaceChildren(...models.map((version) => {
@@ -129,13 +129,11 @@
     }));
   }
 
-  const askVersions = async () => showVersions((await ask("models", "/admin/models")).models);
+  const askVersions = async (options = {}) => showVersions((await ask("models", "/admin/models", options)).models);
 
   async function prepareTeaching() {
-    const answer = await fetch("/admin/models"); // refused unless the reader may change the model
-    byId("teaching").hidden = !answer.ok;
-    if (!answer.ok) return;
-    showVersions((await answer.json()).models);
+    if (!board.mayUse("admin")) return;
+    await askVersions(QUIET);
     byId("teach").addEventListener("click", () => attempt(async () => {
       byId("taught").textContent = words.taught(await ask("teach", "/admin/teach", { body: {} }));
       await askVersions();
@@ -151,7 +149,7 @@
   };
 
   function judge(verdict) {
-    if (byId("view-alert").hidden) return;
+    if (byId("view-alert").hidden || !board.mayUse("mark")) return;
     attempt(async () => {
       await alerts.judge(verdict);
       refreshSoon();

@@ -77,6 +77,7 @@ const alerts = (() => {
     showTrail();
     showMark();
     showReasons();
+    await showEarlierMarks();
     await showHistory();
     await showStory();
   }
@@ -155,10 +156,26 @@ const alerts = (() => {
     const label = (asked && byId("mark-label").value) || null;
     const body = { verdict, note: byId("mark-note").value, label };
     const path = `/alerts/${open.id}/mark`;
-    const found = await ask(path, path, { body }); // only a new mark of the same alert cancels it
-    if (found.id !== open.id) return;
-    open = found;
+    const mark = await ask(path, path, { body }); // only a new mark of the same alert cancels it
+    if (mark.alert !== open.id) return;
+    open = { ...open, mark };
     showMark();
+    await showEarlierMarks();
+  }
+
+  /** Show the marks that the latest one has replaced, newest first. */
+  async function showEarlierMarks() {
+    const place = byId("mark-earlier");
+    place.replaceChildren();
+    if (open.mark === null) return;
+    const { id } = open;
+    const { marks } = await ask("marks", `/alerts/${id}/marks`);
+    if (id === open.id) place.replaceChildren(...marks.slice(0, -1).reverse().map(earlierMark));
+  }
+
+  function earlierMark({ verdict, by, at, note }) {
+    const told = words.earlier({ verdict, by: visible(by) });
+    return element("li", {}, told, when(at), note ? words.noted(visible(note)) : "");
   }
 
   // Moving on

@@ -14,11 +14,16 @@ const board = (() => {
     positive: "",
     statistics: null, // latest statistics of the service
     column: 0, // of the positive label
+    scopes: [], // of the token
   };
 
   async function prepare() {
+    state.scopes = (await ask("token", "/token")).scopes;
+    for (const place of document.querySelectorAll("[data-scope]")) place.hidden = !mayUse(place.dataset.scope);
     showStatistics(await ask("statistics", "/statistics"));
   }
+
+  const mayUse = (scope) => state.scopes.includes(scope);
 
   /** Take over statistics; labels are compared as strings, as in the names of JSON objects. */
   function showStatistics(found) {
@@ -116,7 +121,7 @@ const board = (() => {
   const score = (value) => (value === null ? "–" : number(value));
 
   return {
-    state, prepare, prepareList, showStatistics, when, address, subjectLink, fact, fold, foldedTable, nameOf, drawHistory,
+    state, prepare, mayUse, prepareList, showStatistics, when, address, subjectLink, fact, fold, foldedTable, nameOf, drawHistory,
     rate, score,
   };
 })();

@@ -20,6 +20,8 @@ const words = (() => {
     inPosts: (posts) => ` in ${plural(posts, "post")}`,
     unmarked: "unmarked",
     marked: ({ verdict, by }) => `Marked ${verdict} by ${by}, `,
+    earlier: ({ verdict, by }) => `Earlier: ${verdict} by ${by}, `,
+    noted: (note) => `: ${note}`,
     origin: { policy: "policy", model: "model", post: "post id" },
     totals: { posts: "posts", subjects: "subjects", alerts: "alerts", queued: "waiting" },
     marks: { right: "right", wrong: "wrong", unsure: "unsure", precision: "precision" },
