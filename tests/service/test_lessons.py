@@ -138,6 +138,80 @@ def test_the_same_mark_is_taught_once(store_url, model):
             service.teach()
 
 
+@pytest.mark.parametrize("is_refined", [False, True], ids=["counts", "refined"])
+def test_a_corrected_mark_replaces_its_lesson_to_the_last_bit(store_url, tmp_path, is_refined):
+    model = small_model()
+    if is_refined:
+        texts = ["cannot sleep", "tired", "lovely", "the day"] * 5
+        model.refine(texts, [RISK, RISK, OTHER, OTHER] * 5)
+    path = saved_model(tmp_path, model)
+    with opened(store_url, path, store_texts=True) as service:
+        marked(service, "ann", verdict="wrong")
+        marked(service, "bob", verdict="right")
+        service.teach()
+        marked(service, "cid", verdict="right")
+        service.teach()
+        service.mark(1, "right")
+        corrected = service.teach()
+    for name in ("ann", "bob", "cid"):
+        model.learn_one(f"I cannot sleep, tired {name}", RISK, correct=is_refined)
+    assert (corrected.model, corrected.lessons) == (model.fingerprint, 3)
+    with opened(store_url, path) as service:
+        assert service.statistics().model == model.fingerprint
+
+
+def test_a_mark_that_says_nothing_any_more_takes_its_lesson_back(store_url, model):
+    with opened(store_url, model, store_texts=True) as service:
+        marked(service, "ann", "bob")
+        service.teach()
+        service.mark(1, "unsure")
+        expected = small_model()
+        expected.learn_one("I cannot sleep, tired bob", OTHER)
+        assert service.teach().model == expected.fingerprint
+        service.mark(2, "unsure")
+        given = service.teach()
+        assert (given.number, given.kind, given.model) == (1, "given", small_model().fingerprint)
+        with pytest.raises(StoreError, match="nothing to teach"):
+            service.teach()
+
+
+def test_a_lesson_is_replaced_though_its_texts_are_no_longer_stored(store_url, model):
+    with opened(store_url, model, store_texts=True) as service:
+        marked(service, "ann")
+        service.teach()
+        service.store.change("DELETE FROM texts")
+        service.mark(1, "right")
+        expected = small_model()
+        expected.learn_one("I cannot sleep, tired ann", RISK)
+        assert service.teach().model == expected.fingerprint
+
+
+def test_only_the_named_alerts_are_taught_and_corrected(store_url, model):
+    with opened(store_url, model, store_texts=True) as service:
+        marked(service, "ann", "bob", "cid")
+        service.teach([1, 2])
+        service.mark(1, "right")
+        service.mark(2, "right")
+        expected = small_model()
+        expected.learn_one("I cannot sleep, tired ann", OTHER)
+        expected.learn_one("I cannot sleep, tired bob", RISK)
+        assert service.teach([2]).model == expected.fingerprint
+
+
+def test_versions_before_a_correction_stay_until_their_subject_is_forgotten(store_url, model):
+    with opened(store_url, model, store_texts=True) as service:
+        marked(service, "ann", "bob")
+        wrong = service.teach()
+        service.mark(1, "right")
+        right = service.teach()
+        assert service.activate(wrong.number).model == wrong.model
+        service.activate(right.number)
+        assert service.forget("ann").versions == (wrong.number, right.number)
+        expected = small_model()
+        expected.learn_one("I cannot sleep, tired bob", OTHER)
+        assert service.statistics().model == expected.fingerprint
+
+
 def test_without_stored_texts_there_is_nothing_to_teach(store_url, model):
     with opened(store_url, model) as service:
         marked(service, "ann")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from watchword._checks import Label
@@ -52,33 +52,36 @@ def learn(model: TauSS3, lessons: Sequence[Lesson]) -> TauSS3:
     return taught
 
 
-def teach(versions: Versions, detector: Detector, alerts: Sequence[int] | None) -> Detector:
-    """Teach the marked texts that the active version has not learnt; return the new version.
+@dataclass(frozen=True)
+class _Plan:
+    """What to teach: the version to begin with, and the lessons on top of it."""
 
-    Raise `StoreError` if there is nothing to teach.
+    base: int
+    lessons: tuple[Lesson, ...]
+
+
+def teach(versions: Versions, detector: Detector, alerts: Sequence[int] | None) -> Detector:
+    """Teach what marks say and the active version has not learnt; return the new version.
+
+    Lessons of alerts that are marked otherwise since are replaced or taken back: the later lessons
+    are taught again on top of the last version without them. If no lesson remains, that version
+    becomes the active one. Raise `StoreError` if there is nothing to teach.
     """
     with versions.store.reading() as session:
-        lessons = _new_lessons(session, detector.version, alerts)
-    if not lessons:
-        raise StoreError(
-            "nothing to teach: no newly marked alert has stored texts and a known true label "
-            "(store_texts stores texts)"
-        )
+        plan = _planned(session, detector.version, alerts)
+        base_file = version_file(session, plan.base)
     kept = versions.save(detector.model)  # a way back, whatever becomes of the given file
-    taught = learn(detector.model, lessons)
-    path = versions.save(taught)
+    base = detector.model if plan.base == detector.version else versions.load(*base_file)
+    taught = learn(base, plan.lessons) if plan.lessons else base
+    path = versions.save(taught) if plan.lessons else None
     try:
         with versions.store.writing() as session:
             session.lock("lessons")
             _refuse_changed(session, detector.version)
-            alerts = sorted({one.alert for one in lessons})
-            if len(session.where("SELECT id FROM alerts WHERE id {keys}", alerts)) < len(alerts):
-                raise StoreError("a subject was forgotten in the meantime: try again")
+            _refuse_forgotten(session, plan.lessons)
             settle(session, kept)
-            settle(session, path)
             session.run("UPDATE versions SET path = ? WHERE id = ?", str(kept), detector.version)
-            number = versions.add(session, detector.version, path, taught.fingerprint)
-            _write(session, number, lessons)
+            number = _write_taught(session, versions, plan, taught, path)
             set_active(session, number)
     except StoreError:
         # The file may contain texts of a forgotten subject. If this fails, the next start does it.
@@ -87,6 +90,25 @@ def teach(versions: Versions, detector: Detector, alerts: Sequence[int] | None) 
             remove_unsettled(session)
         raise
     return Detector(taught, detector.policy, number)
+
+
+def _write_taught(
+    session: Session, versions: Versions, plan: _Plan, taught: TauSS3, path: Path | None
+) -> int:
+    """Write a taught version with its lessons; return its number, or that of its base without."""
+    if path is None:
+        version_file(session, plan.base)  # it may have been removed meanwhile
+        return plan.base
+    settle(session, path)
+    number = versions.add(session, plan.base, path, taught.fingerprint)
+    _write(session, number, plan.lessons)
+    return number
+
+
+def _refuse_forgotten(session: Session, lessons: Sequence[Lesson]) -> None:
+    alerts = sorted({lesson.alert for lesson in lessons})
+    if len(session.where("SELECT id FROM alerts WHERE id {keys}", alerts)) < len(alerts):
+        raise StoreError("a subject was forgotten in the meantime: try again")
 
 
 def activate(versions: Versions, detector: Detector, number: int) -> Detector:
@@ -103,25 +125,51 @@ def activate(versions: Versions, detector: Detector, number: int) -> Detector:
     return Detector(model, detector.policy, number)
 
 
-def _new_lessons(session: Session, version: int, alerts: Sequence[int] | None) -> list[Lesson]:
-    """Return the texts of marked alerts that no version up to this one has been taught."""
+def _planned(session: Session, version: int, alerts: Sequence[int] | None) -> _Plan:
+    """Return what to teach, of these alerts or of all; raise `StoreError` if there is nothing."""
+    marked = [
+        (alert, mark)
+        for alert, *mark in session.run(
+            "SELECT m.alert, m.label, a.subject, a.post_id, a.delay, a.by_time FROM marks m "
+            "JOIN alerts a ON a.id = m.alert WHERE m.is_latest = 1 ORDER BY m.alert"
+        )
+        if alerts is None or alert in alerts
+    ]
     line = ancestry(session, version)
-    known = {
-        alert for (alert,) in session.where("SELECT alert FROM lessons WHERE version {keys}", line)
+    learnt = _lessons_of(session, line)
+    labels = {alert: None if label is None else json.loads(label) for alert, (label, *_) in marked}
+    outdated = {
+        number
+        for number, lesson in learnt
+        if lesson.alert in labels and lesson.label != labels[lesson.alert]
     }
-    found = session.run(
-        "SELECT m.alert, a.subject, m.label, a.post_id, a.delay, a.by_time FROM marks m "
-        "JOIN alerts a ON a.id = m.alert WHERE m.is_latest = 1 AND m.label IS NOT NULL "
-        "ORDER BY m.alert"
-    )
-    lessons = []
-    for alert, subject, label, post_id, delay, by_time in found:
-        if alert in known or (alerts is not None and alert not in alerts):
-            continue
-        posts = posts_until(session, subject, post_id, delay, by_time)
-        texts = texts_of(session, posts).values()
-        lessons += [Lesson(alert, subject, json.loads(label), text) for text in texts]
-    return lessons
+    base = line[max((line.index(number) + 1 for number in outdated), default=0)]
+    again = [
+        (labels.get(lesson.alert, lesson.label), lesson)
+        for number, lesson in learnt
+        if line.index(number) < line.index(base)
+    ]
+    lessons = [replace(lesson, label=label) for label, lesson in again if label is not None]
+    taught = {lesson.alert for _, lesson in learnt}
+    for alert, (label, subject, *place) in marked:
+        if label is not None and alert not in taught:
+            texts = texts_of(session, posts_until(session, subject, *place)).values()
+            lessons += [Lesson(alert, subject, labels[alert], text) for text in texts]
+    if not lessons and not outdated:
+        raise StoreError(
+            "nothing to teach: no newly or differently marked alert has stored texts and a known "
+            "true label (store_texts stores texts)"
+        )
+    return _Plan(base, tuple(lessons))
+
+
+def _lessons_of(session: Session, versions: Sequence[int]) -> list[tuple[int, Lesson]]:
+    """Return the lessons of versions in the order of teaching, each with its version."""
+    query = "SELECT id, version, alert, subject, label, text FROM lessons WHERE version {keys}"
+    return [
+        (version, Lesson(alert, subject, json.loads(label), decoded(text)))
+        for _, version, alert, subject, label, text in sorted(session.where(query, versions))
+    ]
 
 
 def _write(session: Session, version: int, lessons: Sequence[Lesson]) -> None:
@@ -168,11 +216,7 @@ def plan_unlearning(session: Session, versions: Versions, subject: int) -> Unlea
         return Unlearning(tuple(bad), tuple(files), active)
     base = next(number for number in line if number not in bad)
     between = line[: line.index(base)]
-    query = "SELECT id, alert, subject, label, text FROM lessons WHERE version {keys}"
-    every = [
-        Lesson(alert, whose, json.loads(label), decoded(text))
-        for _, alert, whose, label, text in sorted(session.where(query, between))
-    ]
+    every = [lesson for _, lesson in _lessons_of(session, between)]
     rest = [one for one in every if one.subject != subject]
     model = versions.load(*version_file(session, base))
     return Unlearning(

@@ -216,12 +216,13 @@ class Service(Alerts, Subjects):
         return self._versions.listed()
 
     def teach(self, alerts: Sequence[int] | None = None) -> ModelVersion:
-        """Teach the model newly marked texts, of these alerts or of all.
+        """Teach the model newly or differently marked texts, of these alerts or of all.
 
         Each post up to the alert is learnt with the true label, with one step of correction if the
         model is refined. The result is a new version, saved and switched to; posts read so far keep
         their contributions. The texts are kept with the lessons until their subject is forgotten,
-        so that they can be unlearnt. Raise `StoreError` if there is nothing to teach.
+        so that they can be unlearnt. Lessons whose marks have changed are replaced or taken back,
+        as if they had never been taught. Raise `StoreError` if there is nothing to teach.
         """
         with self.changing:
             taught = lessons.teach(self._versions, self.detector, alerts)

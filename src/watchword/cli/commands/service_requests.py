@@ -100,7 +100,8 @@ def mark(
 def teach(ask: Callable[..., dict[str, Any]]) -> None:
     """Teach the model newly marked texts, as a new version.
 
-    Requires stored texts. The model file that the service was started with does not change.
+    Lessons whose marks have changed are replaced or taken back. Requires stored texts. The model
+    file that the service was started with does not change.
     """
     emit([ask("POST", "/admin/teach", body={})])
 

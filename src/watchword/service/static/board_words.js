@@ -44,7 +44,7 @@ const words = (() => {
     keyPosts: "Posts with the largest contributions",
     wouldChange: "What would have changed the decision",
     textNotKept: "–",
-    taught: ({ lessons, number }) => `Taught ${plural(lessons, "text")}; the model is now version ${number}.`,
+    taught: ({ lessons, number }) => `The model is now version ${number}, taught ${plural(lessons, "text")}.`,
     version: ({ number, kind, lessons }) =>
       kind === "taught" ? `${number}: taught ${plural(lessons, "text")}` : `${number}: given model file`,
     activate: "Activate",
