@@ -151,10 +151,11 @@ def _planned(session: Session, version: int, alerts: Sequence[int] | None) -> _P
     ]
     lessons = [replace(lesson, label=label) for label, lesson in again if label is not None]
     taught = {lesson.alert for _, lesson in learnt}
-    for alert, (label, subject, *place) in marked:
+    for alert, (_, subject, *place) in marked:
+        label = labels[alert]
         if label is not None and alert not in taught:
             texts = texts_of(session, posts_until(session, subject, *place)).values()
-            lessons += [Lesson(alert, subject, labels[alert], text) for text in texts]
+            lessons += [Lesson(alert, subject, label, text) for text in texts]
     if not lessons and not outdated:
         raise StoreError(
             "nothing to teach: no newly or differently marked alert has stored texts and a known "
