@@ -18,7 +18,7 @@ QUICK = -m "not slow" --hypothesis-profile=quick
 STUB := src/watchword/_native.pyi
 STUBGEN = $(BIN)/python -m nanobind.stubgen --quiet --module watchword._native --output-file
 
-.PHONY: help demo test test-all kill build lint format stub benchmark compare-pyss3 fuzz sanitize clean
+.PHONY: help demo test test-all kill build lint format stub benchmark compare-pyss3 test-pyss3 fuzz sanitize clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*  ## /\1	/p' Makefile | expand -t 16
@@ -64,6 +64,11 @@ benchmark: build  ## compare with other programs [CORPUS=folder], see benchmarks
 
 compare-pyss3: build  ## compare the numbers with those of an installed PySS3 [CORPUS=folder]
 	$(BIN)/python benchmarks/compare_pyss3.py $(CORPUS)
+
+test-pyss3: build  ## run PySS3's own tests against watchword.pyss3 [PYSS3=checkout]
+	@test -d "$(PYSS3)/tests" || { echo "make test-pyss3 PYSS3=folder: a checkout of PySS3"; exit 2; }
+	$(PIP) pytest-mock six
+	$(BIN)/python tools/run_pyss3_suite.py $(PYSS3)
 
 # Three targets take a third of SECONDS each: the core, mapped models, and what is kept in files. What
 # fuzzing finds stays in build/fuzz, so that the next run goes on from there.

@@ -2,16 +2,36 @@
 
 import gzip
 import json
+import threading
+import zipfile
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import numpy as np
 import pytest
 
 from untyped import untyped
 from watchword.errors import DataFormatError
-from watchword.pyss3 import SS3, EmptyModelError, LeftOutError, set_verbosity, util
+from watchword.pyss3 import (
+    SS3,
+    EmptyModelError,
+    kmean_multilabel_size,
+    mad,
+    set_verbosity,
+    sigmoid,
+)
 from watchword.pyss3.server import Live_Test
-from watchword.pyss3.util import Dataset, Evaluation, Preproc, frange, membership_matrix, span
+from watchword.pyss3.util import (
+    Dataset,
+    Evaluation,
+    Preproc,
+    Print,
+    RecursiveDefaultDict,
+    frange,
+    membership_matrix,
+    span,
+)
 from watchword.web import Content
 
 DATA = Path(__file__).parents[1] / "data" / "pyss3.json.gz"
@@ -105,7 +125,8 @@ def test_several_labels_are_evaluated():
     predicted = clf.predict(texts, def_cat="most-probable")
     right = [sorted(one) == sorted(two) for one, two in zip(predicted, labels, strict=True)]
     assert exact == np.mean(right)
-    assert loss == np.mean(membership_matrix(clf, predicted) != membership_matrix(clf, labels))
+    is_predicted, is_true = (membership_matrix(clf, y).toarray() for y in (predicted, labels))
+    assert loss == np.mean(is_predicted != is_true)
     assert Evaluation.kfold_cross_validation(clf, texts, labels, k=3, plot=False) == round(loss, 4)
     assert Evaluation.grid_search(clf, texts, labels, s=[0.3, 0.4], k_fold=2)[0] in (0.3, 0.4)
     with pytest.raises(ValueError, match="several labels"):
@@ -132,7 +153,11 @@ def test_reports_are_printed_and_plotted(clf, capsys, monkeypatch):
     assert capsys.readouterr().out.startswith("50 texts, 3 labels, accuracy 0.420")
     assert shown == [1]
     Evaluation.show_best(metric="accuracy")
-    assert capsys.readouterr().out == "accuracy: 0.4200 with s=0.45, l=0.5, p=1, a=0\n"
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [
+        "test, taught, default category most-probable:",
+        "  accuracy: 0.4200 with s=0.45, l=0.5, p=1, a=0",
+    ]
     plt.close("all")
 
 
@@ -157,11 +182,28 @@ def test_bad_evaluations_are_refused(clf):
         Evaluation.kfold_cross_validation(clf, TEXTS, LABELS, k=1)
     with pytest.raises(ValueError, match="4 folds need"):
         Evaluation.kfold_cross_validation(clf, ["a", "b"], ["x", "y"])
-    Evaluation.clear_cache()
+
+
+def test_best_hyperparameters_are_those_of_the_evaluation_asked_for(clf):
+    Evaluation.clear_cache(clf)
+    folded = Evaluation.grid_search(clf, TEXTS, LABELS, k_fold=2, **GRID)
+    tested = Evaluation.grid_search(clf, TEXTS[:100], LABELS[:100], s=[0.3])
+    assert Evaluation.get_best_hyperparameters() == tested
+    assert Evaluation.get_best_hyperparameters(method="2-fold") == folded
+    with pytest.raises(LookupError, match="10-fold"):
+        Evaluation.get_best_hyperparameters(method="10-fold")
+
+
+def test_results_are_removed_by_value_and_by_method(clf):
+    Evaluation.clear_cache(clf)
+    Evaluation.grid_search(clf, TEXTS[:100], LABELS[:100], s=[0.2, 0.3], l=[0.5, 1])
+    assert Evaluation.remove(s=0.2, simulate=True) == (2, {"test": 2})
+    assert Evaluation.remove(s=0.2) == (2, {"test": 2})
+    assert Evaluation.remove(method="4-fold") == (0, {})
+    assert Evaluation.remove() == (2, {"test": 2})
+    assert not Evaluation.plot()
     with pytest.raises(LookupError, match="not been evaluated"):
-        Evaluation.plot()
-    with pytest.raises(LeftOutError, match="no cache"):
-        Evaluation.remove(s=0.5)
+        Evaluation.get_best_hyperparameters()
 
 
 # Datasets
@@ -211,11 +253,58 @@ def test_file_that_is_not_utf8_is_named(tmp_path):
         Dataset.load_from_files(tmp_path, folder_label=False)
 
 
-def test_what_is_left_out_says_what_to_use_instead():
-    with pytest.raises(LeftOutError, match="load_from_files"):
-        Dataset.load_from_url("https://example.org/a.zip")
-    with pytest.raises(LeftOutError, match="print"):
-        util.Print.info("x")
+@pytest.mark.parametrize(
+    ("module", "name", "advice"),
+    [
+        ("watchword.pyss3", "vsum", "use NumPy"),
+        ("watchword.pyss3.cmd_line", "SS3Prompt", "use the command `watchword`"),
+        ("watchword.pyss3.server", "main", "use the command `watchword serve`"),
+        ("watchword.pyss3.util", "round_fix", "use round"),
+    ],
+)
+def test_import_of_what_is_left_out_says_what_to_use_instead(module, name, advice):
+    with pytest.raises(ImportError, match=f"no {name}: {advice}.*moving-from-pyss3"):
+        exec(f"from {module} import {name}")
+
+
+def test_dataset_in_a_zip_file_is_read_from_its_url(tmp_path):
+    with zipfile.ZipFile(tmp_path / "data.zip", "w") as packed:
+        packed.writestr("texts/food/1.txt", "hot soup")
+        packed.writestr("texts/fun/1.txt", "a match")
+    url = (tmp_path / "data.zip").as_uri()
+    assert Dataset.load_from_url(url) == (["hot soup", "a match"], ["food", "fun"])
+    with pytest.raises(FileNotFoundError):
+        Dataset.load_from_url(url, "elsewhere")
+
+
+def test_download_that_is_no_zip_file_is_named(tmp_path):
+    (tmp_path / "data.zip").write_text("<html>")
+    with pytest.raises(DataFormatError, match=r"data\.zip is not a zip file"):
+        Dataset.load_from_url((tmp_path / "data.zip").as_uri())
+
+
+def test_messages_are_printed_at_their_level(capsys):
+    Print.info("not shown")
+    Print.error("shown")
+    Print.verbosity_region_begin(2, force=True)
+    Print.info("shown, too")
+    Print.verbosity_region_end()
+    assert Print.is_quiet()
+    assert capsys.readouterr().out == "\033[91m*** shown\033[0m\n\033[94m[ shown, too ]\033[0m\n"
+    with pytest.raises(KeyError):
+        Print.warn("fatal", raises=KeyError)
+
+
+def test_functions_return_what_those_of_pyss3_do():
+    assert [sigmoid(1, 0), sigmoid(0.2, 0.2)] == [0, 0.5]
+    assert sigmoid(1, 2) == pytest.approx(0.04743, abs=1e-5)
+    assert [mad([1, 1, 1], 3), mad([], 1), mad([1, 10, 1], 3)] == [(1, 0), (0, 0), (1, 3)]
+    ranked = [(6, 8.1), (7, 5.6), (2, 5.5), (4, 1.5), (5, 1.3), (3, 1.2), (0, 1.1), (1, 0.4)]
+    assert kmean_multilabel_size(ranked) == 3
+    assert kmean_multilabel_size([(0, 10), (1, 10)]) == 0
+    numbers = RecursiveDefaultDict()
+    numbers["a"]["b"]["c"] = 1
+    assert numbers == {"a": {"b": {"c": 1}}}
 
 
 def test_helpers_are_those_of_pyss3():
@@ -260,6 +349,43 @@ def test_live_test_shows_documents_with_several_labels(served):
     clf.fit(texts, [[1], ["b"], [1, "b"]])
     Live_Test.run(clf, texts, [[1], ["b"], []])
     assert served[0][0].documents.labels == ["1", "b"]
+
+
+def test_live_test_shows_what_was_set_before(clf, served, tmp_path):
+    (tmp_path / "food.txt").write_text("hot soup\ncold soup")
+    Live_Test.set_model(clf)
+    assert Live_Test.set_testset_from_files(tmp_path, folder_label=False)
+    Live_Test.run()
+    assert served[0][0].documents.about()["total"] == 2
+
+
+def test_live_test_without_a_classifier_says_so(served, capsys):
+    Live_Test.set_model(None)
+    Live_Test.run()
+    assert not served
+    assert "a model must be given" in capsys.readouterr().out
+
+
+def test_programs_are_answered_after_start_listening(clf):
+    Live_Test.set_model(clf)
+    Live_Test.set_testset(["hot soup", "a song"], ["food", "music"])
+    port = Live_Test.start_listening()
+    threading.Thread(target=Live_Test.serve, daemon=True).start()
+
+    def post(path, body=b"", **headers):
+        with urlopen(Request(f"http://127.0.0.1:{port}/{path}", body, headers)) as response:
+            return json.load(response)
+
+    described = post("get_info")
+    assert described["categories"] == [*clf.get_categories(), "[unknown]"]
+    assert described["docs"]["music"]["path"] == [":x_test:1"]
+    assert post("get_doc", b":x_test:1") == {"content": "a song"}
+    assert post("classify", b"hot+soup")["cv"] == clf.classify("hot soup", json=True)["cv"]
+    with pytest.raises(HTTPError, match="404"):
+        post("get_doc", b"/etc/passwd")
+    with pytest.raises(HTTPError, match="403"):
+        post("classify", b"soup", Host="example.org")
+    Live_Test.__server_socket__ = None
 
 
 def test_live_test_listens_on_this_machine_only(clf, monkeypatch):

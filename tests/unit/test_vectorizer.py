@@ -8,6 +8,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
 import watchword as ww
+from watchword import pyss3
 from watchword.pyss3 import SS3
 from watchword.sklearn import SS3Vectorizer, TauSS3Classifier
 
@@ -29,12 +30,28 @@ def row(vectorizer, text):
 
 def test_an_entry_is_count_times_value():
     model = taught()
-    vectorizer = SS3Vectorizer(model, "sports").fit(TEXTS)
+    vectorizer = SS3Vectorizer(model, "sports", norm=None).fit(TEXTS)
     value = {name: model.value(name)["sports"].cv for name in ("goal", "a goal", "fast goal")}
     found = row(vectorizer, "A goal! Another goal, a fast goal")
     for name, times in (("goal", 3), ("a goal", 1), ("fast goal", 1)):
         assert found[name] == pytest.approx(times * value[name])
     assert "another" not in found
+
+
+def test_rows_have_length_one_by_default_as_linear_models_need():
+    matrix = SS3Vectorizer(taught()).fit(TEXTS).transform([*TEXTS, "bread " * 99, "unknown"])
+    lengths = np.sqrt(matrix.multiply(matrix).sum(axis=1))
+    assert lengths.ravel().tolist()[0] == pytest.approx([1] * (len(TEXTS) + 1) + [0])
+
+
+def test_the_vectorizer_of_pyss3_needs_no_fit():
+    clf = SS3()
+    clf.fit(TEXTS, LABELS)
+    vectorizer = pyss3.SS3Vectorizer(clf, "food")
+    assert row(vectorizer, "bread, bread")["bread"] == 2 * clf.cv("bread", "food")
+    assert vectorizer.fit_transform(TEXTS).shape == clone(vectorizer).transform(TEXTS).shape
+    with pytest.raises(pyss3.InvalidCategoryError):
+        pyss3.SS3Vectorizer(clf, "music")
 
 
 def test_n_grams_do_not_cross_breaks():
@@ -55,7 +72,8 @@ def test_n_grams_do_not_cross_breaks():
 )
 def test_weights_subtract_the_values_of_other_labels(name, subtracted):
     model = taught()
-    vectorizer = SS3Vectorizer(model, "tech", ss3_weight=name, tf_weight="binary").fit(TEXTS)
+    options = {"ss3_weight": name, "tf_weight": "binary", "norm": None}
+    vectorizer = SS3Vectorizer(model, "tech", **options).fit(TEXTS)
     for ngram, weight in row(vectorizer, "fast chip goal").items():
         values = {label: found.cv for label, found in model.value(ngram).items()}
         own = values.pop("tech")
@@ -75,7 +93,7 @@ def test_weights_subtract_the_values_of_other_labels(name, subtracted):
 )
 def test_frequencies(name, expected):
     model = taught(max_ngram=1)
-    vectorizer = SS3Vectorizer(model, "food", ss3_weight=lambda _: 1.0, tf_weight=name)
+    vectorizer = SS3Vectorizer(model, "food", lambda _: 1.0, tf_weight=name, norm=None)
     found = row(vectorizer.fit(TEXTS), "bread bread bread chip unknown")
     assert [found["bread"], found["chip"]] == pytest.approx(expected)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from collections.abc import Callable, Mapping
+from typing import NoReturn
 
 __all__ = [
     "ENCODING",
@@ -80,7 +81,22 @@ class LeftOutError(NotImplementedError, AttributeError):
     """A feature of PySS3 that watchword lacks; the message says what to use instead."""
 
 
-verbosity = SimpleNamespace(level=VERBOSITY.NORMAL)
+def refusing(module: str, advice: Mapping[str, str]) -> Callable[[str], NoReturn]:
+    """Return a module's `__getattr__` that says what to use instead of names that are left out."""
+
+    def refuse(name: str) -> NoReturn:
+        if name in advice:  # an AttributeError would lose its message in `from module import name`
+            raise ImportError(f"{module} has no {name}: {advice[name]} ({PAGE})")
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+    return refuse
+
+
+class _Verbosity:
+    level = VERBOSITY.NORMAL
+
+
+verbosity = _Verbosity()
 
 
 def set_verbosity(level: int) -> None:

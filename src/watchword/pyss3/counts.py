@@ -192,6 +192,11 @@ class CategoryCounts:
         found = engine_of(self._view.model).native.longest_ngram()
         return max(found, 1) if self.names else 0
 
+    def words_of(self, category: int) -> tuple[int, int]:
+        """Return how many words a category has learnt, and how many different ones."""
+        native = engine_of(self._view.model).native
+        return int(native.totals()["words"][category]), len(native.top_ngrams(category, _ALL, 1))
+
     def most_probable(self) -> int:
         """Return the category with the most words; of equals, the last."""
         words = engine_of(self._view.model).native.totals()["words"]

@@ -1,18 +1,20 @@
 """PySS3's class Evaluation, with watchword's measures and pages.
 
-Nothing is cached on disk: results are those of the documents and the classifier given, and they are
-kept in memory for `get_best_hyperparameters`, `show_best` and `plot` until the next evaluation.
+Nothing is cached on disk: results are those of the documents and the classifier given. The last
+ones of each method, default category and tag are kept in memory for `get_best_hyperparameters`,
+`show_best`, `plot` and `remove`.
 """
 
 from __future__ import annotations
 
 import webbrowser
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, compress, product
 from pathlib import Path
 from statistics import fmean
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -24,12 +26,10 @@ from watchword.evaluation.label_counts import cells_of
 from watchword.evaluation.labels import Evaluation as Measured
 from watchword.pyss3.classifier import SS3, are_collections
 from watchword.pyss3.constants import (
-    PAGE,
     STR_MOST_PROBABLE,
     STR_UNKNOWN,
     STR_UNKNOWN_CATEGORY,
     EmptyModelError,
-    LeftOutError,
     verbosity,
 )
 from watchword.pyss3.settings import plain_label
@@ -119,6 +119,25 @@ class _Results:
         )
 
 
+class _Key(NamedTuple):
+    """What an evaluation is kept under."""
+
+    tag: str
+    method: str
+    default_category: str
+
+
+class _Wanted(NamedTuple):
+    """The tag, method and default category of evaluations; None for any."""
+
+    tag: str | None
+    method: str | None
+    default_category: Hashable
+
+    def holds(self, key: _Key) -> bool:
+        return all(want is None or str(want) == has for want, has in zip(self, key, strict=True))
+
+
 class Evaluation:
     """PySS3's evaluations: a test set, cross-validation, a grid search, the best values, a page.
 
@@ -131,7 +150,8 @@ class Evaluation:
     0.5
     """
 
-    _last: ClassVar[_Results | None] = None
+    _classifier: ClassVar[SS3 | None] = None
+    _results: ClassVar[dict[_Key, _Results]] = {}  # the last evaluation is the last entry
 
     @staticmethod
     def test(
@@ -150,7 +170,7 @@ class Evaluation:
         run, texts, truth = _begun(clf, x_test, y_test, metric, metric_target)
         found = _measure(clf, texts, truth, def_cat, prep)
         run.results[clf.get_hyperparameters()] = [found]
-        Evaluation._last = run
+        Evaluation._keep(clf, run, tag, "test", def_cat)
         _report([found], plot)
         return run.measured(found, metric, metric_target)
 
@@ -178,7 +198,7 @@ class Evaluation:
         own = clf.get_hyperparameters()
         for taught, part, labels in _folds(clf, texts, truth, k, n_grams, prep):
             run.results.setdefault(own, []).append(_measure(taught, part, labels, def_cat, prep))
-        Evaluation._last = run
+        Evaluation._keep(clf, run, tag, f"{k}-fold", def_cat)
         _report(run.results[own], plot)
         return run.value(own, metric, metric_target)
 
@@ -231,7 +251,8 @@ class Evaluation:
                     run.results.setdefault(values, []).append(found)
         finally:
             clf.set_hyperparameters(*own)
-        Evaluation._last = run
+        method = "test" if k_fold is None else f"{k_fold}-fold"
+        Evaluation._keep(clf, run, tag, method, def_cat)
         return run.best(metric, metric_target)[0]
 
     @staticmethod
@@ -242,8 +263,15 @@ class Evaluation:
         method: str | None = None,
         def_cat: Hashable = None,
     ) -> Values:
-        """Return the best values (s, l, p, a) of the last evaluation."""
-        return Evaluation._results().best(metric, metric_target)[0]
+        """Return the best values (s, l, p, a) of an evaluation: by default of the last one.
+
+        `method` is `"test"` or, for example, `"4-fold"`.
+        """
+        last = Evaluation._last_key()
+        key = _Key(tag or last.tag, method or last.method, str(def_cat or last.default_category))
+        if key not in Evaluation._results:
+            raise LookupError(f"there is no evaluation {reprs(key)}: {reprs(Evaluation._results)}")
+        return Evaluation._results[key].best(metric, metric_target)[0]
 
     @staticmethod
     def show_best(
@@ -253,20 +281,30 @@ class Evaluation:
         metric: str | None = None,
         avg: str | None = None,
     ) -> None:
-        """Print the best values of the last evaluation by every measure."""
-        run = Evaluation._results()
-        metrics = [metric] if metric else ["accuracy", *_NAMES]
-        for name in metrics:
-            for target in [avg or "macro avg", *run.categories] if name in _NAMES else [None]:
-                values, value = run.best(name, target)
-                shown = name if target is None else f"{name} ({target})"
-                named = ", ".join(f"{x}={y:g}" for x, y in zip("slpa", values, strict=True))
-                print(f"{shown}: {value:.4f} with {named}")
+        """Print the best values of evaluations by every measure."""
+        Evaluation._refuse_without_classifier()
+        wanted = _Wanted(tag, method, def_cat)
+        for key, run in Evaluation._results.items():
+            if not wanted.holds(key):
+                continue
+            print(f"{key.method}, {key.tag}, default category {key.default_category}:")
+            for name in [metric] if metric else ["accuracy", *_NAMES]:
+                for target in [avg or "macro avg", *run.categories] if name in _NAMES else [None]:
+                    values, value = run.best(name, target)
+                    title = name if target is None else f"{name} ({target})"
+                    named = ", ".join(f"{x}={y:g}" for x, y in zip("slpa", values, strict=True))
+                    print(f"  {title}: {value:.4f} with {named}")
 
     @staticmethod
     def plot(html_path: AnyPath = "./", open_browser: bool = True) -> bool:
-        """Write a page with all settings of the last evaluation, and open it in the browser."""
-        run = Evaluation._results()
+        """Write a page with all settings of the last evaluation, and open it in the browser.
+
+        Return whether there is an evaluation.
+        """
+        Evaluation._refuse_without_classifier()
+        if not Evaluation._results:
+            return False
+        run = Evaluation._results[Evaluation._last_key()]
         path = Path(html_path) / f"ss3_model_evaluation[{run.name}].html"
         with atomic_file(path) as file:
             file.write(run.search().to_page(title=f"Evaluation of {run.name}").encode())
@@ -275,25 +313,72 @@ class Evaluation:
         return True
 
     @staticmethod
+    def set_classifier(clf: SS3) -> None:
+        """Forget the evaluations of other classifiers."""
+        if Evaluation._classifier is not clf:
+            Evaluation._classifier = clf
+            Evaluation._results.clear()
+
+    @staticmethod
     def clear_cache(clf: SS3 | None = None) -> None:
-        """Forget the last evaluation. There is no cache on disk."""
-        Evaluation._last = None
+        """Forget all evaluations. There is no cache on disk."""
+        if clf is not None:
+            Evaluation.set_classifier(clf)
+        Evaluation._results.clear()
 
     @staticmethod
-    def remove(*_: object, **__: object) -> NoReturn:
-        """Raise an error: there is no cache to remove results from."""
-        raise LeftOutError(
-            "watchword keeps no cache of evaluations: results are always those of the documents "
-            f"and the classifier given; to keep a search, use watchword.search(keep=…) ({PAGE})"
-        )
+    def remove(
+        s: float | None = None,
+        l: float | None = None,
+        p: float | None = None,
+        a: float | None = None,
+        method: str | None = None,
+        def_cat: Hashable = None,
+        tag: str | None = None,
+        simulate: bool = False,
+    ) -> tuple[int, dict[str, int]]:
+        """Forget the results of some settings; return their number, also by method.
 
-    set_classifier = remove
+        With `simulate`, only count them.
+        """
+        Evaluation._refuse_without_classifier()
+        chosen = [None if value is None else _numbers(value)[0] for value in (s, l, p, a)]
+        wanted = _Wanted(tag, method, def_cat)
+        removed: Counter[str] = Counter()
+        for key, run in list(Evaluation._results.items()):
+            settings = [
+                values
+                for values in run.results
+                if wanted.holds(key)
+                and all(want in (None, has) for want, has in zip(chosen, values, strict=True))
+            ]
+            removed.update({key.method: len(settings)} if settings else {})
+            if simulate:
+                continue
+            for values in settings:
+                del run.results[values]
+            if not run.results:
+                del Evaluation._results[key]
+        return removed.total(), dict(removed)
 
     @staticmethod
-    def _results() -> _Results:
-        if Evaluation._last is None:
+    def _keep(clf: SS3, run: _Results, tag: str | None, method: str, def_cat: Hashable) -> None:
+        Evaluation.set_classifier(clf)
+        key = _Key(tag or clf.get_name(), method, str(def_cat))
+        Evaluation._results.pop(key, None)
+        Evaluation._results[key] = run
+
+    @staticmethod
+    def _last_key() -> _Key:
+        Evaluation._refuse_without_classifier()
+        if not Evaluation._results:
             raise LookupError("the classifier has not been evaluated yet")
-        return Evaluation._last
+        return next(reversed(Evaluation._results))
+
+    @staticmethod
+    def _refuse_without_classifier() -> None:
+        if Evaluation._classifier is None:
+            raise ValueError("no classifier has been evaluated yet: use Evaluation.test")
 
 
 def _begun(

@@ -19,6 +19,7 @@ from watchword.pyss3.constants import (
     STR_UNKNOWN,
 )
 from watchword.pyss3.counts import CategoryCounts
+from watchword.pyss3.printing import Style
 from watchword.pyss3.reading import Cleaner, clean
 from watchword.pyss3.settings import Configured
 from watchword.show.plots import plot_name
@@ -73,6 +74,9 @@ class Inspected(Configured):
         """Return the category with the most words; of equals, the last."""
         self._refuse_if_empty()
         return self._counts.names[self._counts.most_probable()]
+
+    def __get_most_probable_category__(self) -> int:
+        return self._counts.most_probable()
 
     def get_ngrams_length(self) -> int:
         """Return the length of the longest n-gram ever learnt; 0 for an empty model."""
@@ -175,6 +179,54 @@ class Inspected(Configured):
         ax.legend()
         vocabulary.show_plots()
 
+    # Printing
+
+    def print_model_info(self) -> None:
+        """Print the name of the model."""
+        print(f"\n {_heading('NAME')}: {Style.warning(self.get_name())}\n")
+
+    def print_hyperparameters_info(self) -> None:
+        """Print the hyperparameters."""
+        print(f"\n {_heading('HYPERPARAMETERS')}:\n")
+        names = ("Smoothness(s)", "Significance(l)", "Sanction(p)", "Alpha(a)")
+        for name, value in zip(names, self.get_hyperparameters(), strict=True):
+            print(f"\t{name}: {Style.warning(value)}")
+
+    def print_categories_info(self) -> None:
+        """Print the categories: index, number of words learnt, number of different words."""
+        categories = self.get_categories(all=True)
+        if not categories:
+            print(f"\n {_heading('CATEGORIES')}: None\n")
+            return
+        print(f"\n {_heading('CATEGORIES')}:\n")
+        width = max(8, *(len(str(category)) for category in categories))
+        print(f"\t{'Category':^{width}} | {'Index':^5} | {'Length':^10} | {'Vocab. Size':^11}")
+        for index, category in enumerate(categories):
+            learnt, different = self._counts.words_of(index)
+            name = Style.warning(f"{category!s:^{width}}")
+            print(f"\t{name} | {index:^5} | {learnt:^10} | {different:^11}")
+        most_probable = Style.warning(self.get_most_probable_category())
+        print(f"\n\t{Style.ubold('Most Probable Category')}: {most_probable}\n")
+
+    def print_ngram_info(self, ngram: str) -> None:
+        """Print the count and the values of an n-gram for each category that has it."""
+        categories = self.get_categories(all=True)
+        words = reading.split(self._delimiters.word, ngram)
+        kind = f"{len(words)}-GRAM" if len(words) > 1 else "WORD"
+        is_known = bool(categories) and all(map(self._view.knows, words))
+        print(f"\n {_heading(kind)}: {Style.warning(ngram)}{'' if is_known else ' (is unknown)'}\n")
+        if not is_known:
+            return
+        width = max(8, *(len(str(category)) for category in categories))
+        names = ("lv", "sg", "sn", "gv", "cv")
+        print(f" {'Category':<{width}} |    fr    | " + " | ".join(f"{name:<5}" for name in names))
+        for index, category in enumerate(categories):
+            if fr := int(self._view.value("count", words, index)):
+                values = (f"{self._view.value(name, words, index):.3f}" for name in names)
+                label = Style.warning(f"{category!s:<{width}}")
+                print(f" {label} | {fr:^8} | " + " | ".join(values))
+        print()
+
     # Saving
 
     def set_model_path(self, path: AnyPath) -> None:
@@ -249,3 +301,7 @@ class Inspected(Configured):
         if def_cat == STR_MOST_PROBABLE:
             return self._counts.most_probable()
         return self._known(def_cat)
+
+
+def _heading(text: str) -> str:
+    return Style.green(Style.ubold(text))

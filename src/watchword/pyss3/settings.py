@@ -18,10 +18,6 @@ from watchword.pyss3.reading import Delimiters, Operators, VectorOperator
 _LEFT_OUT = {
     "get_word": "use the words themselves, for example in cv()",
     "get_word_index": "use the words themselves, for example in cv()",
-    "print_model_info": "print get_name()",
-    "print_hyperparameters_info": "print get_hyperparameters()",
-    "print_categories_info": "print to_watchword().overview()",
-    "print_ngram_info": "print to_watchword().value(ngram)",
 }
 
 

@@ -45,6 +45,7 @@ def write_cloud(
     kind = path.suffix.lower()
     if kind not in (".svg", ".png"):
         raise ValueError(f"a word cloud is written as .svg or .png, got {path}")
+    path.parent.mkdir(parents=True, exist_ok=True)
     shares = [one.cv / ranked[0].cv for one in ranked]
     texts = [one.words.replace(" ", "+") for one in ranked]
     placed, width, height = lay_out(texts, shares)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
 from sklearn.base import TransformerMixin  # type: ignore[import-untyped]
+from sklearn.preprocessing import normalize  # type: ignore[import-untyped]
 from sklearn.utils.validation import check_is_fitted  # type: ignore[import-untyped]
 
 from watchword._arrays import FloatArray
@@ -21,6 +22,7 @@ from watchword.sklearn.inputs import TextInput, as_documents, as_text_list
 
 NgramWeight = Literal["only_cat", "diff_all", "diff_max", "diff_median", "diff_mean"]
 Frequency = Literal["binary", "raw_count", "term_freq", "log_norm", "double_norm"]
+RowNorm = Literal["l2", "l1", "max"]
 
 # What is subtracted from the value for the label: a summary of the values for the other labels.
 _SUBTRACTED: dict[str, Callable[..., Any]] = {
@@ -43,7 +45,8 @@ _FREQUENCIES: dict[str, Callable[[FloatArray], FloatArray]] = {
 class SS3Vectorizer(TransformerMixin, TextInput):  # type: ignore[misc]
     """Turn texts into a sparse matrix of n-grams, weighted by a model's values for a label.
 
-    An entry is the frequency of the n-gram in the text times the weight of the n-gram.
+    An entry is the frequency of the n-gram in the text times the weight of the n-gram; rows are
+    scaled to the same length.
 
     Parameters
     ----------
@@ -64,6 +67,9 @@ class SS3Vectorizer(TransformerMixin, TextInput):  # type: ignore[misc]
         function from the counts in a text to an array of the same length.
     top_n
         keep only the n-grams of highest weight; None for all with a value above 0.
+    norm
+        scale each row to length 1 in this norm, which linear models need: `"l2"`, `"l1"`, `"max"`;
+        None for rows as they are.
 
     Attributes
     ----------
@@ -92,12 +98,14 @@ class SS3Vectorizer(TransformerMixin, TextInput):  # type: ignore[misc]
         ss3_weight: NgramWeight | Callable[[FloatArray], float] = "only_cat",
         tf_weight: Frequency | Callable[[FloatArray], FloatArray] = "raw_count",
         top_n: int | None = None,
+        norm: RowNorm | None = "l2",
     ) -> None:
         self.model = model
         self.label = label
         self.ss3_weight = ss3_weight
         self.tf_weight = tf_weight
         self.top_n = top_n
+        self.norm = norm
 
     def fit(self, X: Iterable[str], y: npt.ArrayLike | None = None) -> SS3Vectorizer:  # noqa: N803
         """Learn these documents, unless the model has learnt; choose the n-grams and weigh them."""
@@ -105,6 +113,8 @@ class SS3Vectorizer(TransformerMixin, TextInput):  # type: ignore[misc]
             as_choice("ss3_weight", self.ss3_weight, ("only_cat", *_SUBTRACTED))
         if not callable(self.tf_weight):
             as_choice("tf_weight", self.tf_weight, tuple(_FREQUENCIES))
+        if self.norm is not None:
+            as_choice("norm", self.norm, ("l2", "l1", "max"))
         given = getattr(self.model, "model_", self.model)
         if hasattr(given, "to_watchword"):  # watchword.pyss3.SS3
             given = given.to_watchword()
@@ -147,7 +157,10 @@ class SS3Vectorizer(TransformerMixin, TextInput):  # type: ignore[misc]
                 indices += columns
             ends.append(len(indices))
         data = np.concatenate([np.zeros(0), *entries])
-        return csr_matrix((data, indices, ends), shape=(len(ends) - 1, len(self.vocabulary_)))
+        matrix = csr_matrix((data, indices, ends), shape=(len(ends) - 1, len(self.vocabulary_)))
+        if self.norm is None or not matrix.shape[0]:
+            return matrix
+        return normalize(matrix, norm=self.norm, copy=False)
 
     def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
         """Return the n-gram of each column; `input_features` is ignored."""
