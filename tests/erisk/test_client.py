@@ -240,10 +240,13 @@ BAD_ROUNDS = {
     "no list": b"{}",
     "no objects": b"[1]",
     "no nick": b'[{"number": 0}]',
-    "no number": b'[{"nick": "ann"}]',
-    "two rounds": b'[{"nick": "ann", "number": 0}, {"nick": "bob", "number": 1}]',
-    "twice": b'[{"nick": "ann", "number": 0}, {"nick": "ann", "number": 0}]',
+    "no number": b'[{"nick": "ann", "content": "a"}]',
+    "two rounds": b'[{"nick": "ann", "number": 0, "content": "a"},'
+    b' {"nick": "bob", "number": 1, "content": "b"}]',
+    "twice": b'[{"nick": "ann", "number": 0, "content": "a"},'
+    b' {"nick": "ann", "number": 0, "content": "b"}]',
     "no text": b'[{"nick": "ann", "number": 0, "content": 7}]',
+    "text of another name": b'[{"nick": "ann", "number": 0, "title": "", "text": "Hello."}]',
 }
 
 
@@ -651,7 +654,31 @@ def test_unreadable_dates_are_left_out(date, time):
 @pytest.mark.parametrize("number", [-1, True, 1.5, "x", None, 2**40])
 def test_invalid_round_numbers_are_rejected(number):
     with pytest.raises(DataFormatError, match="number must be"):
-        as_round([{"nick": "ann", "number": number}])
+        as_round([{"nick": "ann", "number": number, "content": "a"}])
+
+
+def writings(**fields):
+    return [{"nick": nick, "number": 0, "content": "a"} | fields for nick in ("ann", "bob")]
+
+
+@pytest.mark.parametrize(
+    ("fields", "warning"),
+    [
+        ({"content": "", "title": None}, "round 0 has no text of any subject"),
+        ({"date": "last week"}, "round 0: 2 of 2 dates are unreadable, such as 'last week'"),
+        ({"date": 1714566615, "content": "", "title": "a"}, ""),
+    ],
+)
+def test_a_round_without_texts_or_readable_dates_is_a_warning(
+    model, journal, caplog, fields, warning
+):
+    def answer(method, _path, _body):
+        sent = method == "POST" or len(server.requests) > 2
+        return 200, {}, b"[]" if sent else json.dumps(writings(**fields)).encode()
+
+    with scripted(answer) as server:
+        assert client(server.url, journal, runs(1, model)).rounds == 1
+    assert caplog.text.count(warning) == 1 if warning else not caplog.text
 
 
 def test_the_digest_of_a_round_ignores_the_order_of_writings():

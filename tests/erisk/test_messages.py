@@ -7,11 +7,13 @@ import types
 import pytest
 
 import watchword as ww
+from erisk_files import write
 from erisk_tasks import QUICK, TOKEN, ask, runs, scripted, subjects, take_part, taught
-from watchword.erisk import read_runs, score_runs
+from watchword.erisk import read_erisk, read_runs, score_runs
 from watchword.erisk.client import run_client
 from watchword.erisk.dialects import answers_in, as_messages, predictions_of
 from watchword.erisk.emissions import FIELDS, Emissions
+from watchword.erisk.practice_task import PracticeTask
 from watchword.erisk.protocol import Answer
 from watchword.erisk.server import running_server
 from watchword.errors import DataFormatError, StateError
@@ -156,6 +158,82 @@ def test_missing_codecarbon_is_said_once(caplog):
     assert "pip install codecarbon" in caplog.text
 
 
+# Files
+
+
+def write_task(root, *, gold):
+    """Write a task as the organisers give it out: train by subject, test by round."""
+    own = [{"id_message": at, "message": f"Hola {at}.", "date": DATES[at]} for at in range(2)]
+    for name in ("subject1", "subject2", "subject10"):
+        write(root / "train" / "data" / f"{name}.json", json.dumps(own))
+    for number, present in (1, ["subject3", "subject4"]), (2, ["subject4"]):
+        sent = [message(name, number, f"{name} {number}") for name in present]
+        write(root / "test" / "data" / f"round_{number}.json", json.dumps(sent))
+    for part, names in ("train", ["subject1", "subject2", "subject10"]), ("test", TESTED):
+        for name, labels in gold.items():
+            lines = [f"{who},{label}\n" for who, label in zip(names, labels, strict=False)]
+            write(root / part / "gold" / name, "Subject,label\n" + "".join(lines))
+    return root
+
+
+DATES = ("2020-12-28 15:47:02+01:00", "2020-12-29 15:47:02+01:00")
+TESTED = ["subject3", "subject4"]
+
+
+def test_files_by_subject_are_read_with_the_binary_gold_beside_them(tmp_path):
+    gold = {"gold_a.txt": ("1", "0", "0"), "gold_b.txt": ("0.7", "0.1", "0.4")}
+    folder = write_task(tmp_path, gold=gold)
+    subjects = read_erisk(folder, which="train")
+    assert [(each.id, each.label) for each in subjects] == [
+        ("subject1", "positive"),
+        ("subject2", "negative"),
+        ("subject10", "negative"),
+    ]
+    assert [post.text for post in subjects[0].posts] == ["Hola 0.", "Hola 1."]
+    assert [post.time.isoformat(" ") for post in subjects[0].posts] == list(DATES)
+
+
+def test_files_by_round_are_read_as_subjects(tmp_path):
+    folder = write_task(tmp_path, gold={"gold_task1.txt": ("depression", "none", "anxiety")})
+    subjects = read_erisk(folder, which="test")
+    assert [(each.id, each.label) for each in subjects] == [
+        ("subject3", "depression"),
+        ("subject4", "negative"),
+    ]
+    assert [[post.text for post in each.posts] for each in subjects] == [
+        ["subject3 1"],
+        ["subject4 1", "subject4 2"],
+    ]
+
+
+def test_two_golds_with_classes_are_refused(tmp_path):
+    folder = write_task(tmp_path, gold={"gold_a.txt": "101", "gold_c.txt": "011"})
+    with pytest.raises(DataFormatError, match=r"several truth files .* gold_a\.txt, gold_c"):
+        read_erisk(folder, which="train")
+
+
+@pytest.mark.parametrize("dialect", ["writings", "discussions", "messages"])
+def test_stored_rounds_of_a_server_are_read(tmp_path, dialect):
+    people = subjects(4)
+    task = PracticeTask(people, dialect=dialect)
+    for number in range(task.last_round + 1):
+        task.round = number
+        write(tmp_path / f"round{number}.json", json.dumps(task.messages()))
+    stored = {each.id: each for each in read_erisk(tmp_path)}
+    for each in people:
+        assert [post.content for post in stored[each.id].posts] == [p.content for p in each.posts]
+
+
+def test_a_missing_file_of_a_round_is_an_error(tmp_path):
+    for number in (0, 2):
+        write(tmp_path / f"round_{number}.json", json.dumps([message("ana", number)]))
+    with pytest.raises(DataFormatError, match="the file of round 1 is missing"):
+        read_erisk(tmp_path)
+
+
+# Messages
+
+
 @pytest.mark.parametrize("end", [[], {}])
 def test_an_empty_response_is_the_end(end):
     assert as_messages(end) is None
@@ -165,7 +243,8 @@ def test_an_empty_response_is_the_end(end):
     ("data", "error"),
     [
         ([3], "a message must be an object"),
-        ([{"nick": "a"}], "number must be a whole number"),
+        ([{"nick": "a", "round": 0, "text": "Hola."}], "a message must have the field message"),
+        ([{"nick": "a", "message": "Hola."}], "number must be a whole number"),
         ([message("a", 0), message("a", 0)], "several writings of one subject"),
         ("x", "expected a list of messages"),
     ],

@@ -25,6 +25,7 @@ from typing import Any, Literal
 
 from watchword._checks import as_whole
 from watchword._files import AnyPath
+from watchword.data.times import TimeChecks
 from watchword.erisk.dialects import Dialect, DialectName, dialect_named, others_than
 from watchword.erisk.emissions import Emissions
 from watchword.erisk.journal import Journal, JournalIdentity
@@ -303,6 +304,7 @@ class _Client:
                 "its rounds begin with another number (first_round)?"
             )
         self._settle(f"went on to round {latest.number}")
+        _warn_about(latest)
         self._journal.received(latest)
         self._number, self._digest = latest.number, latest.digest
         self._readers.read(latest)
@@ -422,6 +424,21 @@ class _Client:
             runs,
         )
         return number + 1, "repeated"
+
+
+def _warn_about(received: Round) -> None:
+    """Warn about a round without any text, and once about dates that are unreadable."""
+    if not received.has_text:
+        logger.warning(
+            "round %d has no text of any subject, so its answers are blind: is the dialect right?",
+            received.number,
+        )
+    if received.number == 0:
+        checks = TimeChecks()
+        for writing in received.writings:
+            checks.parse(writing.date)
+        for problem in checks.problems():
+            logger.warning("round 0: %s", problem)
 
 
 def _names_of(runs: Sequence[ClientRun], *, context: bool) -> tuple[str, ...]:

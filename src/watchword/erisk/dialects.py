@@ -15,15 +15,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Literal, get_args
 
 from watchword._checks import as_choice
 from watchword.data.records import first_of
-from watchword.data.subjects import Subject
-from watchword.data.times import TimeChecks, sorted_by_time, trend
 from watchword.erisk import protocol
-from watchword.erisk.listing import contents
 from watchword.erisk.protocol import MOST_RUNS, Answer, Round, Writing
 from watchword.errors import DataFormatError
 
@@ -35,8 +31,6 @@ _ID = ("submissionId", "submission_id")
 _AUTHOR = ("author", "user_id")
 _DATE = ("date", "created_utc")
 _DELETED = ("[deleted]", "[removed]")  # what Reddit shows instead of a text
-
-_LARGEST_FILE = 1 << 29  # bytes
 
 
 @dataclass(frozen=True)
@@ -78,6 +72,9 @@ def as_discussion(item: object, *, target: str | None = None, number: int = 0) -
     outer = protocol.as_object(item, "a discussion")
     submission = protocol.as_object(outer.get("submission", outer), "a submission")
     subject = protocol.as_nick(outer.get("targetSubject", target))
+    comments = protocol.list_from(outer.get("comments") or [], "comments")
+    if submission or not comments:  # which may remain of a submission that was removed
+        _require_text(submission, "a submission")
     title, body = (_said(submission, name) for name in ("title", "body"))
     texts: list[str] = []
     context: list[str] = []
@@ -86,8 +83,9 @@ def as_discussion(item: object, *, target: str | None = None, number: int = 0) -
     else:
         context.append(f"{title}\n\n{body}" if title and body else title or body)
         title = ""
-    for comment in protocol.list_from(outer.get("comments") or [], "comments"):
+    for comment in comments:
         fields = protocol.as_object(comment, "a comment")
+        _require_text(fields, "a comment")
         (texts if _is_own(fields, subject) else context).append(_said(fields, "body"))
     return Writing(
         nick=subject,
@@ -142,32 +140,6 @@ def discussion_of(writing: Writing) -> dict[str, Any]:
     }
 
 
-def read_discussions(path: Path, checks: TimeChecks) -> Subject:
-    """Read the file of a subject: its discussions, oldest first. The file name is the subject.
-
-    A file without numbers is in the order of its discussions, unless the newest is the first.
-    """
-    try:
-        found = protocol.list_from(
-            protocol.parse_json(contents(path, _LARGEST_FILE)), "discussions"
-        )
-        writings = [
-            as_discussion(item, target=path.stem, number=at) for at, item in enumerate(found)
-        ]
-    except DataFormatError as error:
-        raise DataFormatError(f"{path}: {error}") from None
-    strangers = {one.nick for one in writings} - {path.stem}
-    if strangers:
-        raise DataFormatError(f"{path}: contains discussions of {min(strangers)!r}")
-    for writing in writings:
-        checks.parse(writing.date)
-    posts = [writing.post for writing in sorted(writings, key=lambda writing: writing.number)]
-    if any("number" in discussion for discussion in found):
-        return Subject(path.stem, posts)
-    newest_first = trend(post.time for post in posts) < 0
-    return Subject(path.stem, sorted_by_time(posts, newest_first=True) if newest_first else posts)
-
-
 def _said(fields: Mapping[str, Any], name: str) -> str:
     text = protocol.text_from(name, fields.get(name))
     return "" if text.strip() in _DELETED else text
@@ -175,7 +147,15 @@ def _said(fields: Mapping[str, Any], name: str) -> str:
 
 def _is_own(fields: Mapping[str, Any], subject: str) -> bool:
     """Return whether the target wrote it; files also say so by a field `target`."""
-    return fields.get("target") is True or first_of(fields, _AUTHOR) == subject
+    by_target = fields.get("target")
+    if by_target is not None and not isinstance(by_target, bool):
+        raise DataFormatError(f"target must be true or false, got {protocol.shown_kind(by_target)}")
+    return by_target is True or first_of(fields, _AUTHOR) == subject
+
+
+def _require_text(fields: Mapping[str, Any], what: str) -> None:
+    protocol.require(fields, what, "body")
+    protocol.require(fields, what, *_AUTHOR, "target")
 
 
 def as_messages(data: object) -> Round | None:
@@ -186,16 +166,19 @@ def as_messages(data: object) -> Round | None:
     """
     if data == {}:
         return None
-    given = (protocol.as_object(item, "a message") for item in protocol.list_from(data, "messages"))
-    return protocol.round_of(
-        Writing(
-            nick=protocol.as_nick(fields.get("nick")),
-            number=protocol.round_number_from(fields.get("round")),
-            content=protocol.text_from("message", fields.get("message")),
-            date=protocol.date_from(fields.get("date")),
-            id=protocol.as_identifier(fields.get("id_message")),
-        )
-        for fields in given
+    return protocol.round_of(map(as_message, protocol.list_from(data, "messages")))
+
+
+def as_message(item: object) -> Writing:
+    """Return a message as a writing."""
+    fields = protocol.as_object(item, "a message")
+    protocol.require(fields, "a message", "message")
+    return Writing(
+        nick=protocol.as_nick(fields.get("nick")),
+        number=protocol.round_number_from(fields.get("round")),
+        content=protocol.text_from("message", fields.get("message")),
+        date=protocol.date_from(fields.get("date")),
+        id=protocol.as_identifier(fields.get("id_message")),
     )
 
 

@@ -7,10 +7,13 @@ A collection is a folder in one of these layouts, recognised by its contents:
 - `test`: `chunk K/` (2017) or `chunkK/` (2018);
 - `cases`: `pos/` and `neg/` with whole histories, as in `2017_cases` (released in 2022);
 - `folder`: only files of subjects (2019 and later: `data/`, `datos/`);
-- `discussions`: `subject_*.json` with discussions (2025 and 2026: `all_combined/`).
+- `json`: `subject*.json` with discussions (2025 and 2026: `all_combined/`) or with messages
+  (MentalRiskES: `train/data/`);
+- `rounds`: `round_N.json` with what a server sent in each round (MentalRiskES: `test/data/`).
 
 Golden truth (`*golden*truth*.txt`, `*ground_truth*.txt`) is in the folder, or one level above it if
-the folders do not give the labels; counts (`writings*.txt`) are in the folder.
+the folders do not give the labels; that of MentalRiskES (`gold*.txt`) is also in a folder beside
+it. Counts (`writings*.txt`) are in the folder.
 """
 
 from __future__ import annotations
@@ -28,15 +31,15 @@ from watchword._files import AnyPath
 from watchword._progress import Progress, tracked
 from watchword.data import Post, Subject
 from watchword.data.times import TimeChecks, sorted_by_time, trend
-from watchword.erisk.dialects import read_discussions
-from watchword.erisk.listing import discussion_files, only, subfolders, subject_files
+from watchword.erisk.json_reader import read_rounds, read_subject_json, round_files
+from watchword.erisk.listing import only, subfolders, subject_files, subject_json_files
 from watchword.erisk.tables import NEGATIVE, POSITIVE, read_counts
 from watchword.erisk.truth import truth_in, truth_of, warn_about_data, with_truth
 from watchword.erisk.xml_reader import read_individual
 from watchword.errors import DataFormatError
 from watchword.evaluation.metrics import CHUNKS
 
-LayoutName = Literal["train", "test", "cases", "folder", "discussions"]
+LayoutName = Literal["train", "test", "cases", "folder", "json", "rounds"]
 SetPart = Literal["train", "test"]
 
 _DEPTH = 6  # levels below a folder to search for collections
@@ -97,11 +100,12 @@ def read_erisk(
     (`train_subject1.xml`). Adjacent folders of cases (`2017_cases`, `2018_cases`) are read as one
     training set.
 
-    Labels are `"positive"` and `"negative"`, or None if neither golden truth (in the folder of the
-    files or one level above) nor the folder gives them. Posts are ordered by time within each file,
-    files by chunk; the chunk sizes are in `Subject.chunks`. Subjects are ordered by name, subject2
-    before subject10. Of discussions (2025 and 2026), a post is what the subject wrote in one of
-    them, `Post.context` what others wrote; see `Subject.with_context`.
+    Labels are `"positive"` and `"negative"` (in MentalRiskES also other classes), or None if
+    neither golden truth (in the folder of the files or near it) nor the folder gives them. Posts
+    are ordered by time within each file, files by chunk; the chunk sizes are in `Subject.chunks`.
+    Subjects are ordered by name, subject2 before subject10. Of discussions (2025 and 2026), a
+    post is what the subject wrote in one of them, `Post.context` what others wrote; see
+    `Subject.with_context`.
 
     Contradictory data raises a `DataFormatError` that names the file. A `CollectionWarning` is
     issued if
@@ -110,6 +114,7 @@ def read_erisk(
       so does `run_task`; all texts are still read;
     - golden truth names a subject without writings: the official measures include such subjects,
       so they are read as subjects without posts, which never get an alert;
+    - no post has text;
     - most dates are unreadable, or contradict the order of chunks or numbers in most subjects;
     - labels are missing, but a file nearby looks like golden truth.
 
@@ -184,15 +189,10 @@ def read_collection(
     collection: Collection, *, which: SetPart | None = None, progress: Progress | None = None
 ) -> list[Subject]:
     """Read one collection; without a split, `which` selects files by name (`train_subject1`)."""
-    by_name = _by_name(collection)
     part = "" if which is None or collection.layout in _SPLITS else f"{which}_"
-    by_name = {name: files for name, files in by_name.items() if name.startswith(part)}
-    if not by_name:
-        raise DataFormatError(f"{collection.path}: contains no file {part}….xml")
-    names = tracked(sorted(by_name, key=_natural), len(by_name), progress)
     checks = TimeChecks()
-    read = subjects = [_subject(name, by_name[name], checks) for name in names]
-    _check_dates(collection, read, checks)
+    read = subjects = _subjects(collection, part, checks, progress)
+    _check_posts(collection, read, checks)
     [(name, times)] = Counter(subject.id for subject in read).most_common(1)
     if times > 1:
         raise DataFormatError(f"{collection.path}: duplicate subject id {name!r}")
@@ -201,6 +201,25 @@ def read_collection(
         subjects = with_truth(truth, collection.path, read, part)
         subjects.sort(key=lambda subject: _natural(subject.id))
     _check_counts(collection, read, subjects)
+    return subjects
+
+
+def _subjects(
+    collection: Collection, part: str, checks: TimeChecks, progress: Progress | None
+) -> list[Subject]:
+    """Return the subjects with files whose names begin with `part`, in the order of names."""
+    if collection.layout == "rounds":
+        subjects = read_rounds(collection.path, checks)
+        subjects = [subject for subject in subjects if subject.id.startswith(part)]
+        subjects.sort(key=lambda subject: _natural(subject.id))
+    else:
+        by_name = _by_name(collection)
+        names = sorted((name for name in by_name if name.startswith(part)), key=_natural)
+        subjects = [
+            _subject(name, by_name[name], checks) for name in tracked(names, len(names), progress)
+        ]
+    if not subjects:
+        raise DataFormatError(f"{collection.path}: contains no file {part}…")
     return subjects
 
 
@@ -223,14 +242,16 @@ def _layout(folder: Path) -> LayoutName | None:
         return "cases"
     if next(subject_files(folder), None):
         return "folder"
-    return "discussions" if next(discussion_files(folder), None) else None
+    if next(subject_json_files(folder), None):
+        return "json"
+    return "rounds" if round_files(folder) else None
 
 
 def _folders(collection: Collection) -> list[_CollectionPath]:
     path = collection.path
     if collection.layout == "test":
         return _chunk_folders(path, None)
-    if collection.layout in ("folder", "discussions"):
+    if collection.layout in ("folder", "json"):
         return [_CollectionPath(path, None, None)]
     if collection.layout == "cases":
         labels = (("neg", NEGATIVE), ("pos", POSITIVE))
@@ -274,7 +295,7 @@ def _chunk_folders(path: Path, label: str | None) -> list[_CollectionPath]:
 def _by_name(collection: Collection) -> dict[str, list[_CollectionPath]]:
     """Return the files of each subject, by name without chunk number and `.xml`."""
     by_name: dict[str, list[_CollectionPath]] = {}
-    files_in = discussion_files if collection.layout == "discussions" else subject_files
+    files_in = subject_json_files if collection.layout == "json" else subject_files
     for folder in _folders(collection):
         for path in files_in(folder.path):
             name = path.stem
@@ -294,7 +315,7 @@ def _by_name(collection: Collection) -> dict[str, list[_CollectionPath]]:
 def _subject(name: str, files: list[_CollectionPath], checks: TimeChecks) -> Subject:
     first, identity = files[0], ""
     if first.path.suffix.lower() == ".json":
-        return read_discussions(first.path, checks)
+        return read_subject_json(first.path, checks)
     parts: list[list[Post]] = []
     for file in files:
         individual = read_individual(file.path, checks)
@@ -326,11 +347,14 @@ def _check_chunks(name: str, folder: Path, sizes: Mapping[int | None, int]) -> N
         raise DataFormatError(f"{folder}: {listed(missing)} missing")
 
 
-def _check_dates(collection: Collection, subjects: Iterable[Subject], checks: TimeChecks) -> None:
-    """Warn if most dates are unreadable, or contradict the order of chunks or numbers."""
+def _check_posts(collection: Collection, subjects: list[Subject], checks: TimeChecks) -> None:
+    """Warn if no post has text, or most dates are unreadable or contradict the order."""
     for subject in subjects:
         checks.check_order(post.time for post in subject.posts)
-    for problem in checks.problems():
+    problems = checks.problems()
+    if not any(post.content for subject in subjects for post in subject.posts):
+        problems.append("no post of any subject has text (are all of them deleted?)")
+    for problem in problems:
         warn_about_data(f"{collection.path}: {problem}")
 
 

@@ -10,7 +10,7 @@ from watchword.data.folders import is_clutter
 from watchword.errors import DataFormatError
 
 _PIECE = 1 << 18
-_DISCUSSIONS = re.compile(r"subject.*\.json", re.IGNORECASE)
+_SUBJECT_JSON = re.compile(r"subject.*\.json", re.IGNORECASE)
 
 
 def entries(folder: Path) -> list[Path]:
@@ -32,9 +32,9 @@ def subject_files(folder: Path) -> Iterator[Path]:
     return (path for path in found if path.is_file())
 
 
-def discussion_files(folder: Path) -> Iterator[Path]:
-    """Yield the files of subjects with their discussions (`subject*.json`), sorted by name."""
-    return (path for path in matching(folder, _DISCUSSIONS))
+def subject_json_files(folder: Path) -> Iterator[Path]:
+    """Yield the JSON files of subjects (`subject*.json`) in a folder, sorted by name."""
+    return iter(matching(folder, _SUBJECT_JSON))
 
 
 def matching(folder: Path, name: re.Pattern[str]) -> list[Path]:
@@ -76,7 +76,7 @@ def names_below(folder: Path, depth: int, without: Path) -> Iterator[str]:
     except DataFormatError:
         return
     for path in found:
-        if path.suffix.lower() == ".xml" or _DISCUSSIONS.fullmatch(path.name):
+        if path.suffix.lower() == ".xml" or _SUBJECT_JSON.fullmatch(path.name):
             yield path.stem
         elif depth and path != without and path.is_dir():
             yield from names_below(path, depth - 1, without)

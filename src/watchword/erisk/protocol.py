@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -66,6 +66,11 @@ class Round:
         """The posts by subject, for `Watcher.read_round`."""
         return {writing.nick: writing.post for writing in self.writings}
 
+    @property
+    def has_text(self) -> bool:
+        """Whether any subject wrote anything."""
+        return any(writing.content or writing.title for writing in self.writings)
+
     @cached_property
     def digest(self) -> str:
         """Return a digest that is equal for two rounds exactly if a model reads the same texts."""
@@ -112,7 +117,7 @@ def as_round(data: object) -> Round | None:
     >>> as_round([{"nick": "ann", "number": 0, "title": "", "content": "Hello."}]).number
     0
     """
-    return round_of(_writing(item) for item in list_from(data, "writings"))
+    return round_of(map(as_writing, list_from(data, "writings")))
 
 
 def round_of(given: Iterable[Writing]) -> Round | None:
@@ -168,8 +173,23 @@ def as_object(data: object, what: str) -> dict[str, Any]:
     return data
 
 
-def _writing(item: object) -> Writing:
+def require(fields: Mapping[str, Any], what: str, *names: str) -> None:
+    """Raise unless an object has one of these fields: without it, another name would be ignored.
+
+    >>> require({"text": "Hello."}, "a writing", "content")
+    Traceback (most recent call last):
+    ...
+    watchword.errors.DataFormatError: a writing must have the field content; it has 'text'
+    """
+    if not any(name in fields for name in names):
+        shown = ", ".join(map(_shown, sorted(fields)[:10])) or "none"
+        raise DataFormatError(f"{what} must have the field {' or '.join(names)}; it has {shown}")
+
+
+def as_writing(item: object) -> Writing:
+    """Return a writing in the form of eRisk 2019 to 2024."""
     fields = as_object(item, "a writing")
+    require(fields, "a writing", "content")
     return Writing(
         nick=as_nick(fields.get("nick")),
         number=round_number_from(fields.get("number")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import warnings
 from collections.abc import Callable, Sequence
@@ -12,12 +13,15 @@ from typing import Any
 from watchword._display import listed
 from watchword.data.subjects import Subject
 from watchword.erisk.listing import matching, names_below, only, subfolders, subject_files
-from watchword.erisk.tables import read_truth
+from watchword.erisk.tables import NEGATIVE, POSITIVE, read_classes, read_truth
 from watchword.errors import DataFormatError, DataWarning
 from watchword.evaluation.metrics import CHUNKS
 
 _TRUTH = re.compile(r".*(golden|ground).*truth.*\.txt", re.IGNORECASE)
+_GOLD = re.compile(r"gold(?!en).*\.(txt|csv)", re.IGNORECASE)  # MentalRiskES
+_GOLD_FOLDER = re.compile("gold(?!en).*", re.IGNORECASE)
 _ALIKE = re.compile(r".*(truth|golden).*\.(txt|tsv|csv|qrels?)", re.IGNORECASE)
+_DECIMAL = re.compile(r"[0-9]*\.[0-9]+")
 _CHUNK = re.compile(r"_[0-9]{1,2}$")
 _DEPTH = 3  # levels below a folder with golden truth to search for files of subjects
 
@@ -40,7 +44,9 @@ def truth_in(folder: Path) -> Path | None:
 def truth_of(folder: Path, subjects: Sequence[Subject]) -> Path | None:
     """Return the file with the golden truth about the subjects in a folder, if there is one.
 
-    Since 2019 it is one level above the files, where it is used only if it names a subject. Without
+    Since 2019 it is one level above the files, where it is used only if it names a subject. That of
+    MentalRiskES is a CSV file, also in a folder `gold` beside the files; of several, for several
+    tasks, the one with the classes 0 and 1 is used, otherwise the only one with classes. Without
     golden truth, warn with a `CollectionWarning` about a file nearby that looks like it.
     """
     if own := truth_in(folder):
@@ -53,6 +59,8 @@ def truth_of(folder: Path, subjects: Sequence[Subject]) -> Path | None:
     if len(found) > 1:
         files = ", ".join(path.name for path in found)
         raise DataFormatError(f"{above}: several truth files about {folder} (keep one): {files}")
+    if not found and (gold := _gold_about(folder, above, names)):
+        return gold
     if not found:
         for path in _unused(folder, above, names):
             warn_about_data(
@@ -68,7 +76,7 @@ def with_truth(path: Path, folder: Path, subjects: list[Subject], part: str) -> 
     Subjects named in the truth without writings are added without posts: the official measures
     count them as never alerted. `part` is the prefix of the names of the subjects that were read.
     """
-    truth = read_truth(path)
+    truth = read_classes(path) if _GOLD.fullmatch(path.name) else read_truth(path)
     seen = {subject.id for subject in subjects}
     if unknown := [subject.id for subject in subjects if subject.id not in truth]:
         raise DataFormatError(f"{path}: {listed(unknown)} missing, but with files")
@@ -90,6 +98,25 @@ def with_truth(path: Path, folder: Path, subjects: list[Subject], part: str) -> 
         )
     chunks = (0,) * CHUNKS if any(subject.chunks is not None for subject in subjects) else None
     return found + [Subject(name, (), truth[name], chunks) for name in silent]
+
+
+def _gold_about(folder: Path, above: Path, names: set[str]) -> Path | None:
+    """Return the file with the classes of these subjects, as MentalRiskES names it."""
+    folders = [folder, above]
+    folders += [path for path in _found(subfolders, above) if _GOLD_FOLDER.fullmatch(path.name)]
+    classes: dict[Path, set[str]] = {}
+    for path in (path for each in folders for path in _found(matching, each, _GOLD)):
+        with contextlib.suppress(DataFormatError):  # a task with other columns
+            table = read_classes(path)
+            is_regression = any(_DECIMAL.fullmatch(label) for label in table.values())
+            if names & table.keys() and not is_regression:
+                classes[path] = set(table.values())
+    binary = [path for path in classes if classes[path] <= {POSITIVE, NEGATIVE}]
+    chosen = binary or list(classes)
+    if len(chosen) > 1:
+        files = ", ".join(path.name for path in chosen)
+        raise DataFormatError(f"{above}: several truth files about {folder} (keep one): {files}")
+    return chosen[0] if chosen else None
 
 
 def _unused(folder: Path, above: Path, names: set[str]) -> list[Path]:
