@@ -12,6 +12,7 @@ from watchword.data import lines as line_reading
 from watchword.data.flaws import BadLines
 from watchword.data.records import _slowly_parsed
 from watchword.data.texts import read_batches
+from watchword.service.bodies import JSON, LINES, BadBody, posts_in
 
 FIELDS = ("subject", "text", "title", "time", "post_id", "id", "label", "seq", "posts", "chunks")
 TIMES = ("2024-05-01T12:30:00Z", "2024-05-01", 1714566600, "yesterday", "")
@@ -153,3 +154,23 @@ def test_plain_lines_are_read_as_the_rules_read_them(tmp_path_factory, data, siz
     with patch.object(line_reading, "_BATCH_BYTES", size):
         for read in (texts, posts, documents, renamed):
             assert outcome(read, data, folder) == by_the_rules(read, data, folder)
+
+
+def posted(body, media_type):
+    """Return what the service makes of a body; None if it refuses it."""
+    try:
+        return posts_in(body, media_type, most=100)
+    except BadBody:
+        return None
+
+
+post_records = st.builds(
+    lambda record, more: {"subject": "ann", "id": 1, **record, **more}, usual_records(), records
+)
+
+
+@given(objects=st.lists(usual_records() | post_records, min_size=1, max_size=6))
+def test_posts_in_an_array_are_read_as_posts_on_lines(objects):
+    array = json.dumps(objects).encode()
+    lines = "\n".join(map(json.dumps, objects)).encode()
+    assert posted(array, JSON) == posted(lines, LINES)

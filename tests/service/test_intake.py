@@ -143,10 +143,8 @@ def test_a_batch_that_fails_again_on_its_own_ends_nothing(tmp_path, model, monke
         writer = service._writer
         with monkeypatch.context() as patch:
             with service.store.writing():  # meanwhile, batches wait and are joined
-                for taken in (0, 1, 2):
-                    service.submit([post("ann", taken)])
-                    wait_until(lambda: not writer._queue)
-                    wait_until(lambda expected=taken: writer._weighed.qsize() == min(expected, 1))
+                service.submit([post("ann", 0)])
+                wait_until(lambda: not writer._queue)
                 sent = [service.submit([post("bob", number)]) for number in range(3)]
                 patch.setattr(Group, "score", score_several)
                 patch.setattr(service._intake, "accept", Mock(side_effect=MemoryError))
@@ -154,6 +152,18 @@ def test_a_batch_that_fails_again_on_its_own_ends_nothing(tmp_path, model, monke
                 with pytest.raises(MemoryError):
                     one.result(10)
         assert send(service, post("ann", 1)).accepted == 1
+
+
+def test_small_and_large_batches_are_read_in_the_order_in_which_they_were_sent(store_url, model):
+    sizes = [1, 50, 1, 1, 50, 1]
+    with opened(store_url, model) as service:
+        sent = []
+        for batch, size in enumerate(sizes):
+            sent.append(service.submit([post("ann", f"{batch}.{at}") for at in range(size)]))
+        assert [one.result(60).accepted for one in sent] == sizes
+        history = service.subject("ann", limit=1000).history
+    expected = [f"{batch}.{at}" for batch, size in enumerate(sizes) for at in range(size)]
+    assert [one.post_id for one in history] == expected
 
 
 def test_what_is_queued_is_committed_before_the_end(store_url, model):

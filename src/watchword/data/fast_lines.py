@@ -51,6 +51,11 @@ def plain_columns(block: LineBlock, fields: Fields) -> Columns | None:
             texts, labels = [post.text for post in posts], [post.label for post in posts]
             return texts, labels, [None] * len(posts), subjects, [None] * len(posts)
     records = plain_records(block)
+    return None if records is None else record_columns(records, fields)
+
+
+def record_columns(records: list[dict[str, Any]], fields: Fields) -> Columns | None:
+    """Return the columns of the objects of lines, or None if one needs a closer look."""
     if not records:
         return None
     try:

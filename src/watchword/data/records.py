@@ -66,13 +66,30 @@ def json_items(
     batch: LineBatch, read: Callable[[Record], _Item], bad: BadLines, *, name: str
 ) -> Iterator[tuple[int, _Item]]:
     """Yield what `read` makes of each JSON line, with the number of the line."""
-    lines: Iterable[tuple[int, Any]] = batch
-    record_of: Callable[[Any], Record | None] = _record_of
     if isinstance(batch, LineBlock) and (records := plain_records(batch)) is not None:
-        lines, record_of = enumerate(records, batch.first), lambda record: record
-    for number, line in lines:
+        return record_items(enumerate(records, batch.first), read, bad, name=name)
+    return record_items(batch, read, bad, name=name, record_of=_record_of)
+
+
+def as_record(value: object) -> Record:
+    """Return a value of JSON that is an object."""
+    if isinstance(value, dict):
+        return value
+    raise _unlike("expected an object", value)
+
+
+def record_items(
+    values: Iterable[tuple[int, Any]],
+    read: Callable[[Record], _Item],
+    bad: BadLines,
+    *,
+    name: str,
+    record_of: Callable[[Any], Record | None] = as_record,
+) -> Iterator[tuple[int, _Item]]:
+    """Yield what `read` makes of the record of each value, with the number of the value."""
+    for number, value in values:
         try:
-            record = record_of(line)
+            record = record_of(value)
             if record is None:
                 continue
             item = read(record)

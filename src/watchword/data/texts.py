@@ -12,7 +12,7 @@ from types import NoneType
 from typing import Any, NamedTuple, cast
 
 from watchword._checks import Label, Target
-from watchword.data.fast_lines import plain_columns
+from watchword.data.fast_lines import plain_columns, record_columns
 from watchword.data.flaws import BadLines, Flaw
 from watchword.data.inputs import item_batches
 from watchword.data.lines import LineBatch, LineBlock, Wait, line_batches, name_of
@@ -25,6 +25,7 @@ from watchword.data.records import (
     entry_reader,
     json_items,
     named,
+    record_items,
 )
 from watchword.data.subjects import Subject, content_of
 from watchword.errors import DataFormatError
@@ -135,6 +136,23 @@ def texts_in(batch: LineBatch, bad: BadLines, *, name: str) -> Texts:
     if plain is not None:
         return plain
     rows = _flat(json_items(batch, _record_reader({}, None), bad, name=name))
+    return Texts.of(list(rows), name)
+
+
+def texts_of_records(values: list[Any], bad: BadLines, *, name: str, is_unicode: bool) -> Texts:
+    """Return all texts of values that were parsed from JSON, numbered from 1.
+
+    `is_unicode` says that the parser has refused lone surrogates.
+
+    >>> values = [{"subject": "ann", "text": "Hello.", "id": 7}]
+    >>> texts_of_records(values, BadLines("error", None), name="posts", is_unicode=True).ids
+    ['7']
+    """
+    are_plain = is_unicode and all(type(value) is dict for value in values)
+    columns = record_columns(values, SUBJECT_FIELDS) if are_plain else None
+    if columns is not None:
+        return Texts(*columns, name, range(1, 1 + len(values)))
+    rows = _flat(record_items(enumerate(values, 1), _record_reader({}, None), bad, name=name))
     return Texts.of(list(rows), name)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from datetime import datetime
 from typing import Any
 
@@ -12,7 +12,7 @@ import msgspec
 from watchword.data.flaws import BadLines, Flaw
 from watchword.data.lines import BYTE_ORDER_MARK, LineBlock
 from watchword.data.records import decoded_lines
-from watchword.data.texts import Texts, texts_in
+from watchword.data.texts import Texts, texts_in, texts_of_records
 from watchword.data.times import as_time
 from watchword.service.records import IncomingPost
 from watchword.service.store import MOST_ID_BYTES
@@ -20,8 +20,6 @@ from watchword.service.store import MOST_ID_BYTES
 #: The media types of posts; the first is for one object or an array.
 JSON, LINES = "application/json", "application/x-ndjson"
 MEDIA_TYPES = (JSON, LINES, "application/jsonl", "application/x-jsonlines")
-
-_TOO_DEEP = "the body is nested too deeply"
 
 
 class BadBody(Exception):  # noqa: N818 - an answer to a client, not an error of this program
@@ -46,30 +44,37 @@ def posts_in(body: bytes, media_type: str, *, most: int) -> list[IncomingPost]:
     ...
     watchword.service.bodies.BadBody: post 1: "id" is missing
     """
+    plain = _plain_posts(body, media_type)
+    if plain is not None and len(plain) <= most:
+        posts = _incoming_plain(plain)
+        if posts is not None:
+            return posts
     unit = "post" if media_type == JSON else "line"
-    block = _as_lines(body) if media_type == JSON else _block(body)
-    if len(block) > most:
-        raise _too_many(most, unit)
-    plain = _plain_posts(block)
-    if plain is not None:
-        return plain
 
     def refuse(flaw: Flaw, line: int | None) -> None:
         place = {} if line is None else {unit: line}
         where = "" if line is None else f"{unit} {line}: "
         raise BadBody(f"{where}{flaw}", place) from None
 
-    texts = texts_in(block, FlawsTo(refuse), name="")
-    if len(texts) > most:  # a line may hold several
-        raise _too_many(most, "post")
-    found = first_flaw(texts.subjects, texts.ids, texts.times)
-    if found is not None:
-        refuse(found[1], texts.lines[found[0]])
+    bad = FlawsTo(refuse)
+    if media_type == JSON:
+        values, is_unicode = _values_in(body)
+        _check_number(values, unit, most)
+        texts = texts_of_records(values, bad, name="", is_unicode=is_unicode)
+    else:
+        block = _block(body)
+        _check_number(block, unit, most)
+        texts = texts_in(block, bad, name="")
+    _check_number(texts, "post", most)  # a line may hold several
+    flaw = first_flaw(texts.subjects, texts.ids, texts.times)
+    if flaw is not None:
+        refuse(flaw[1], texts.lines[flaw[0]])
     return incoming(texts, texts.ids)
 
 
-def _too_many(most: int, unit: str) -> BadBody:
-    return BadBody(f"the body has more than {most} {unit}s: send fewer at once", status=413)
+def _check_number(units: Sized, unit: str, most: int) -> None:
+    if len(units) > most:
+        raise BadBody(f"the body has more than {most} {unit}s: send fewer at once", status=413)
 
 
 class FlawsTo(BadLines):
@@ -89,19 +94,17 @@ def _block(body: bytes) -> LineBlock:
     return LineBlock(data, data.count(b"\n") + 1 if data else 0, 1)
 
 
-def _as_lines(body: bytes) -> LineBlock:
-    """Return an object, or each element of an array, as a line of its own."""
+def _values_in(body: bytes) -> tuple[list[Any], bool]:
+    """Return the elements of an array, or the only value of a body that is none.
+
+    Return also whether there are no lone surrogates in them.
+    """
+    is_unicode = True
     try:
-        given: Any = msgspec.json.decode(body)
+        value = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
-        given = _slowly(body)
-    items: Sequence[Any] = given if isinstance(given, list) else [given]
-    # ASCII, because a lone surrogate has no UTF-8; the rules say what becomes of it.
-    try:
-        lines = [json.dumps(one).encode() for one in items]
-    except RecursionError:  # writing goes deeper than reading
-        raise BadBody(_TOO_DEEP) from None
-    return LineBlock(b"\n".join(lines), len(lines), 1)
+        value, is_unicode = _slowly(body), False
+    return (value if isinstance(value, list) else [value]), is_unicode
 
 
 def _slowly(body: bytes) -> Any:
@@ -115,7 +118,7 @@ def _slowly(body: bytes) -> Any:
         where = f"line {error.lineno}, column {error.colno}"
         raise BadBody(f"the body is not JSON ({error.msg}, {where})") from None
     except RecursionError:
-        raise BadBody(_TOO_DEEP) from None
+        raise BadBody("the body is nested too deeply") from None
     except ValueError:  # Python refuses to read very long numbers
         raise BadBody("a number in the body has too many digits: send it as text") from None
 
@@ -130,24 +133,32 @@ class _PlainPost(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 _PLAIN_POST = msgspec.json.Decoder(_PlainPost)
+_PLAIN_POSTS = msgspec.json.Decoder(_PlainPost | list[_PlainPost])
 
 
-def _plain_posts(block: LineBlock) -> list[IncomingPost] | None:
-    """Return posts that have only these fields, all valid; None if the rules have to look."""
-    found = decoded_lines(block, _PLAIN_POST)
-    if found is None:
-        return None
+def _plain_posts(body: bytes, media_type: str) -> list[_PlainPost] | None:
+    """Return posts that have only these fields; None if the rules have to look."""
+    if media_type != JSON:
+        return decoded_lines(_block(body), _PLAIN_POST)
     try:
-        posts = [
-            IncomingPost(
-                one.subject, one.id, one.text, None if one.time is None else as_time(one.time)
-            )
-            for one in found
-        ]
+        plain = _PLAIN_POSTS.decode(body)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+    return plain if isinstance(plain, list) else [plain]
+
+
+def _incoming_plain(plain: list[_PlainPost]) -> list[IncomingPost] | None:
+    """Return posts whose times and ids are valid; None if the rules have to look."""
+    try:
+        times = [None if post.time is None else as_time(post.time) for post in plain]
     except Flaw:
         return None
-    columns = zip(*((one.subject, one.id, one.time) for one in posts), strict=True)
-    return posts if not posts or first_flaw(*columns) is None else None
+    if first_flaw([post.subject for post in plain], [post.id for post in plain], times):
+        return None
+    return [
+        IncomingPost(post.subject, post.id, post.text, time)
+        for post, time in zip(plain, times, strict=True)
+    ]
 
 
 def first_flaw(

@@ -16,8 +16,7 @@ from anyio import to_thread
 
 from watchword.errors import StoreError, StoreUnavailableError
 from watchword.service.logs import say
-from watchword.service.records import as_json_data
-from watchword.web.wire import to_json
+from watchword.service.records import json_of
 
 if TYPE_CHECKING:
     from watchword.service.runner import Service
@@ -51,7 +50,7 @@ class Feed:
                 found = await self._alerts(after) if self._latest > after else []
                 for one in found:
                     after = one.id
-                    yield event("alert", to_json(as_json_data(one)), identity=after)
+                    yield event("alert", json_of(one), identity=after)
                 if self._statistics is not shown:
                     shown = self._statistics
                     yield event("statistics", shown or b"{}")
@@ -81,7 +80,7 @@ class Feed:
                 self._latest = await to_thread.run_sync(self._service.last_alert)
                 if looks % _STATISTICS == 0:
                     found = await to_thread.run_sync(self._service.statistics)
-                    plainly = to_json(as_json_data(found))
+                    plainly = json_of(found)
                     if plainly != self._statistics:
                         self._statistics = plainly
             except StoreError as error:

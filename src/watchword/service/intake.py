@@ -308,7 +308,9 @@ def _receipts(group: Group, repeated: set[int], raised: dict[int, int]) -> list[
     for batch in group.batches:
         end = begin + len(batch.posts)
         duplicates = sum(begin <= at < end for at in repeated) if repeated else 0
-        alerts = tuple(sorted(key for at, key in raised.items() if begin <= at < end))
+        alerts: tuple[int, ...] = ()
+        if raised:
+            alerts = tuple(sorted(key for at, key in raised.items() if begin <= at < end))
         receipts.append(Receipt(end - begin - duplicates, duplicates, alerts))
         begin = end
     return receipts

@@ -176,7 +176,7 @@ class Call(NamedTuple):
 
 async def call_of(operation: Operation, request: Request, sender: str | None) -> Call:
     """Return a request with its parameters and its body, checked."""
-    given = request.query_params
+    given = request.query_params if request.scope["query_string"] else {}
     for name in given:  # it may be misspelt
         if name not in operation.query:
             known = ", ".join(operation.query) or "none"

@@ -18,6 +18,7 @@ from watchword._checks import Label
 from watchword.data.times import EPOCH, in_utc
 from watchword.reasons.alert import AlertReasons
 from watchword.service.choices import Scope, Verdict
+from watchword.web.wire import to_json
 
 
 class IncomingPost(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=False):
@@ -165,17 +166,19 @@ class TrainingText:
 
 @dataclass(frozen=True)
 class Precision:
-    """How many alerts were marked right and wrong; `value` is None before any of these."""
+    """How many alerts were marked right and wrong, and the share of right ones of these.
+
+    The share, `value`, is None before any of them.
+    """
 
     right: int
     wrong: int
     unsure: int
+    value: float | None = field(init=False)
 
-    @property
-    def value(self) -> float | None:
-        """Share of right marks among right and wrong marks."""
+    def __post_init__(self) -> None:
         judged = self.right + self.wrong
-        return self.right / judged if judged else None
+        object.__setattr__(self, "value", self.right / judged if judged else None)
 
 
 @dataclass(frozen=True)
@@ -275,11 +278,22 @@ def as_json_data(record: Any) -> Any:
     if isinstance(record, msgspec.Struct):
         return {name: as_json_data(getattr(record, name)) for name in record.__struct_fields__}
     if is_dataclass(record) and not isinstance(record, type):
-        own = {one.name: as_json_data(getattr(record, one.name)) for one in fields(record)}
-        return own | {"value": record.value} if isinstance(record, Precision) else own
+        return {one.name: as_json_data(getattr(record, one.name)) for one in fields(record)}
     if isinstance(record, dict):
         return {str(name): as_json_data(value) for name, value in record.items()}
     return [as_json_data(one) for one in record] if isinstance(record, list | tuple) else record
+
+
+def json_of(record: Any) -> bytes:
+    r"""Return a record, or plain data that contains records, as JSON.
+
+    >>> json_of(Receipt(1, 0))
+    b'{"accepted":1,"duplicates":0,"alerts":[]}'
+    """
+    try:
+        return msgspec.json.encode(record)
+    except UnicodeEncodeError:  # of a lone surrogate
+        return to_json(as_json_data(record))
 
 
 Schema = dict[str, Any]
@@ -320,7 +334,7 @@ class Schemas:
                 self.named[name] = {}  # a record may contain its own kind
                 hints = typing.get_type_hints(kind)
                 own = {one.name: self.of(hints[one.name]) for one in fields(kind)}
-                self.named[name] = an_object(own | ({"value": NUMBER} if kind is Precision else {}))
+                self.named[name] = an_object(own)
             return {"$ref": _REFERENCE.format(name=name)}
         origin, arguments = typing.get_origin(kind), typing.get_args(kind)
         if origin is Literal:

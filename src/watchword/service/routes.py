@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -41,7 +43,13 @@ from watchword.service.operations import (
     whole,
     whole_number,
 )
-from watchword.service.records import IncomingPost, ModelVersion, TokenView, as_json_data
+from watchword.service.records import (
+    IncomingPost,
+    ModelVersion,
+    Receipt,
+    TokenView,
+    as_json_data,
+)
 from watchword.service.subjects import SORTS as SUBJECT_SORTS
 from watchword.service.tokens import allowed, holder_of, is_still_allowed
 from watchword.web.answers import file_response, json_response
@@ -119,8 +127,7 @@ class ServiceHandlers:
         media_type = media_type_of(call.request, MEDIA_TYPES)
         body = await read_body(call.request, self.limits.body)
         posts = await self._parsed(body, media_type)
-        # A cancelled request must not cancel the commit, which others may share.
-        return await asyncio.shield(asyncio.wrap_future(self._service.submit(posts, None)))
+        return await _settled(self._service.submit(posts, None))
 
     async def _parsed(self, body: bytes, media_type: str) -> list[IncomingPost]:
         parse = partial(posts_in, body, media_type, most=self.limits.posts)
@@ -373,6 +380,31 @@ class ServiceHandlers:
         if not reasons:
             return {"status": "ready", "reasons": []}
         return json_response({"status": "not ready", "reasons": reasons, "error": reasons[0]}, 503)
+
+
+def _settled(receipt: Future[Receipt]) -> asyncio.Future[Receipt]:
+    """Return a future that is done when a batch is, for this loop.
+
+    A cancelled request does not cancel the commit, which others may share.
+    """
+    loop = asyncio.get_running_loop()
+    waiting: asyncio.Future[Receipt] = loop.create_future()
+
+    def settle() -> None:
+        if waiting.done():
+            return
+        error = receipt.exception()
+        if error is None:
+            waiting.set_result(receipt.result())
+        else:
+            waiting.set_exception(error)
+
+    def notify(_: Future[Receipt]) -> None:
+        with suppress(RuntimeError):  # the loop has been closed
+            loop.call_soon_threadsafe(settle)
+
+    receipt.add_done_callback(notify)
+    return waiting
 
 
 def _known(found: _Result | None, name: str) -> _Result:

@@ -43,6 +43,11 @@ class Detector:
         return engine_of(self.model)
 
     @cached_property
+    def ledger(self) -> Ledger:
+        """A ledger without rows, to make others of."""
+        return Ledger(self.engine, self.policy)
+
+    @cached_property
     def fingerprint(self) -> str:
         """The fingerprint of the model."""
         return self.model.fingerprint
@@ -78,7 +83,7 @@ class Layouts:
 
     def __init__(self) -> None:
         self._known: dict[int, Layout] = {}
-        self._ids: dict[tuple[str, str, str], int] = {}
+        self._ids: dict[tuple[str, str, tuple[Label, ...]], int] = {}
 
     def get(self, session: Session, ids: Iterable[int]) -> dict[int, Layout]:
         """Return layouts by their ids."""
@@ -96,12 +101,13 @@ class Layouts:
 
         One that this transaction creates is looked up again next time: it may be rolled back.
         """
+        key = detector.fingerprint, detector.policy_hash, tuple(labels)
+        if key in self._ids:
+            return self._ids[key]
         content = detector.fingerprint, detector.policy_hash, json.dumps(list(labels))
-        if content in self._ids:
-            return self._ids[content]
         query = "SELECT id FROM layouts WHERE model = ? AND policy_hash = ? AND labels = ?"
         if found := session.run(query, *content):
-            return self._ids.setdefault(content, found[0][0])
+            return self._ids.setdefault(key, found[0][0])
         session.run(
             "INSERT INTO layouts (model, policy_hash, labels, policy) VALUES (?, ?, ?, ?) "
             "ON CONFLICT DO NOTHING",
@@ -159,8 +165,7 @@ class SubjectRows:
         self.last_times: list[int | None] = [None] * count
         self.index = PostIndex(count)
         self.stale: set[int] = set()  # rows whose memory is that of another policy
-        self.ledger = Ledger(detector.engine, detector.policy)
-        self.ledger.resize(count)
+        self.ledger = detector.ledger.blank(count)
         self.layouts = layouts
 
     @classmethod
@@ -214,7 +219,10 @@ class SubjectRows:
             own = known[number]
             width = len(own.labels)
             values = np.frombuffer(b"".join(states), "<f8").reshape(len(states), -1)
-            sums[np.ix_(rows, list(map(union.index, own.labels)))] = values[:, :width]
+            if own.labels == union[:width]:  # the usual case, and much quicker
+                sums[rows, :width] = values[:, :width]
+            else:
+                sums[np.ix_(rows, list(map(union.index, own.labels)))] = values[:, :width]
             if own.policy_hash == self.detector.policy_hash:
                 memory[rows] = values[:, width:]
             elif self.detector.policy.columns:

@@ -1,7 +1,8 @@
 """The two threads behind the service: one scores posts, the other commits them.
 
 Batches that wait are joined into groups, each committed in one transaction. While a group is
-written, the next one is scored.
+written, the next one is scored; a small group is written by the thread that has scored it, if the
+other one is idle.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from watchword.service.records import Receipt
 from watchword.service.rows import Detector
 
 _MOST_TOGETHER = 4_000  # posts in a group of several batches
+_SMALL = 32  # posts in a group that is scored faster than another thread wakes up
 _SECONDS = 60  # for which arrivals are counted
 
 
@@ -109,8 +111,15 @@ class Writer:
 
     def _score_all(self) -> None:
         while batches := self._next_group():
-            self._score(batches, self._weighed.put)
+            self._score(batches, self._hand_over)
         self._weighed.put(None)
+
+    def _hand_over(self, group: Group) -> None:
+        """Pass a group to the thread that writes; while it is idle, write a small group here."""
+        if len(group.posts) <= _SMALL and not self._weighed.unfinished_tasks:
+            self._write(group)
+        else:
+            self._weighed.put(group)
 
     def _next_group(self) -> list[PostBatch]:
         """Wait for batches, and return those that are joined; none at the end."""
@@ -138,6 +147,7 @@ class Writer:
     def _write_all(self) -> None:
         while (group := self._weighed.get()) is not None:
             self._write(group)
+            self._weighed.task_done()
 
     def _write(self, group: Group) -> None:
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,14 +34,24 @@ class Ledger:
         self._has = combination.provides
         check_needs(policy, self._has)
         self._engine = engine
-        self._table = SubjectTable(
-            compiled(policy),
+        rule, labels = compiled(policy), list(engine.labels)
+        self._new_table = partial(
+            SubjectTable,
+            rule,
             policy.positive,
-            list(engine.labels),
+            labels,
             policy.sums_log_ratios,
             combination.native,
         )
+        self._table = self._new_table()
         self._described: tuple[dict[str, Any], str] | None = None  # the policy, and its hash
+
+    def blank(self, rows: int) -> Ledger:
+        """Return a ledger of the same model and policy with rows of subjects without posts."""
+        ledger = copy(self)
+        ledger._table = self._new_table()
+        ledger.resize(rows)
+        return ledger
 
     @property
     def rounds(self) -> int:

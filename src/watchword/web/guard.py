@@ -11,6 +11,7 @@ The page shows confidential texts, so it must not be readable for
 from __future__ import annotations
 
 import hmac
+from functools import lru_cache
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -74,7 +75,7 @@ class OriginGuard:
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
         own = headers.get("host", "")
-        if self._only_own and not is_own_machine(_hostname(own)) and own != self._public:
+        if self._only_own and not _is_own_name(own) and own != self._public:
             return failure(403, "unknown host name: open the page as localhost or 127.0.0.1")
         if not _is_from_our_page(scope, headers, self._public):
             return failure(403, "request from another site refused")
@@ -145,6 +146,12 @@ def _is_from_our_page(scope: Scope, headers: Headers, public: str | None) -> boo
         return urlsplit(origin).netloc in (headers.get("host", ""), public)
     except ValueError:
         return False
+
+
+@lru_cache(maxsize=64)
+def _is_own_name(host: str) -> bool:
+    """Return whether a Host header names this machine."""
+    return is_own_machine(_hostname(host))
 
 
 def _hostname(host: str) -> str:
