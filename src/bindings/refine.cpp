@@ -109,13 +109,13 @@ void bind_refining(nb::module_& m, nb::class_<Model>& model) {
         .def("adopt", &Model::adopt, "refiner"_a, "temperature"_a, "lean"_a,
              nb::call_guard<ReleasedGil>())
         .def(
-            "correct",
-            [](Model& self, const TermBatch& batch, const Model::TextPositions& labels,
-               const Named& settings) {
+            "learn_corrected",
+            [](Model& self, const TermBatch& learning, const TermBatch& reading,
+               const Labels& labels, const Named& settings) {
                 const RefineSettings given = settings_from(settings);
-                without_gil([&] { self.correct(batch, labels, given); });
+                without_gil([&] { self.learn_corrected(learning, reading, labels, given); });
             },
-            "batch"_a, "labels"_a, "settings"_a)
+            "learning"_a, "reading"_a, "labels"_a, "settings"_a)
         .def("drop_corrections", &Model::drop_corrections, nb::call_guard<ReleasedGil>())
         .def("fit", [](const Model& self) {
             const auto fit = without_gil([&] { return self.fit(); });

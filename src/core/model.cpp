@@ -228,18 +228,26 @@ void Model::learn_batches(std::span<TermBatch> batches, const std::vector<Label>
         counts.check_prune_fits(parameters_.prune_floor, parameters_.prune_shortest,
                                 words * parameters_.max_ngram);
     }
-    change([&] {
-        try {
-            counts.learn(batches, counts.labels().find_or_add_all(own), threads);
-        } catch (...) {
-            if (counts.is_complete()) counts.forget_unused_labels();
-            throw;
-        }
-    });
+    count(batches, own, threads);
     if (corrections_) learnt_since_fit_ += documents;
     if (!parameters_.prune_period) return;
     words_since_prune_ = pruning ? 0 : since_prune;
     if (pruning) prune_counts(parameters_.prune_floor, parameters_.prune_shortest);
+}
+
+std::vector<LabelId> Model::count(std::span<TermBatch> batches, std::span<const Label> labels,
+                                  unsigned threads) {
+    std::vector<LabelId> ids;
+    change([&] {
+        try {
+            ids = counts_->labels().find_or_add_all(labels);
+            counts_->learn(batches, ids, threads);
+        } catch (...) {
+            if (counts_->is_complete()) counts_->forget_unused_labels();
+            throw;
+        }
+    });
+    return ids;
 }
 
 void Model::merge(const Model& other, bool average_corrections) {

@@ -150,9 +150,10 @@ class Model {
                                      const Folds& folds, const RefineSettings& settings) const;
     // Takes what was fitted, without the lean; false if the counts have changed meanwhile.
     bool adopt(const Refiner& refiner, double temperature, double lean);
-    // One step for each document, which was learnt under these labels just now.
-    void correct(const TermBatch& batch, const TextPositions& labels,
-                 const RefineSettings& settings);
+    // Learns one document under all of these labels and corrects for it, as one step: no other
+    // thread sees the model in between. `reading` has the same document as it is cut for reading.
+    void learn_corrected(const TermBatch& learning, const TermBatch& reading,
+                         const std::vector<Label>& labels, const RefineSettings& settings);
     void drop_corrections();
     std::optional<FitTotals> fit() const;
     // The trails of documents under the current counts, to be read with other parameters. The data
@@ -215,12 +216,15 @@ class Model {
                 counts_ = kept;
                 changed();
             } else if (!counts_->is_complete()) {
-                lock_.poison(
-                    "memory ran out while the model was changed, so its counts are incomplete: "
-                    "load it again, or learn it anew");
+                refuse_from_now_on();
             }
             throw;
         }
+    }
+    void refuse_from_now_on() {
+        lock_.poison(
+            "memory ran out while the model was changed, so it is incomplete: load it again, or "
+            "learn it anew");
     }
     PruneResult prune_counts(Count floor, unsigned shortest);
     std::optional<FitTotals> fit_totals() const;
@@ -229,6 +233,9 @@ class Model {
     bool surely_fit(const std::vector<TextView>& texts) const;
     void learn_batches(std::span<TermBatch> batches, const std::vector<Label>& labels,
                        std::size_t first, unsigned threads);
+    // Counts documents and returns the id of each label; under a lock.
+    std::vector<LabelId> count(std::span<TermBatch> batches, std::span<const Label> labels,
+                               unsigned threads);
     // Room for this many documents, with the current labels.
     void prepare(ConfidenceTable& table, std::size_t documents) const;
     void read_texts(std::span<const TextView> texts, Purpose purpose, double* out) const;
@@ -239,7 +246,10 @@ class Model {
     // Replaces the values of blocks by their parts of the refined score.
     void explain_score(Workspace& workspace, NgramFinder& finder, Explained& explained) const;
     void score_batch(Workspace& workspace, const TermBatch& batch, double* out) const;
-    Corrections& writable_corrections();
+    // Those of the model, or a copy if another model shares them.
+    std::shared_ptr<Corrections> writable_corrections() const;
+    void correct(Corrections& corrections, const TermBatch& document, const TextLabels& labels,
+                 double cost);
     TextLabels ids_of(const std::vector<LabelPosition>& positions) const;
     // The features of a batch's documents and the counted part of their scores.
     struct FittedText {

@@ -7,6 +7,19 @@
 #include "model.h"
 
 namespace watchword {
+namespace {
+
+std::shared_ptr<Corrections> empty_corrections(const RefineSettings& settings) {
+    auto corrections = std::make_shared<Corrections>();
+    Fit& fit = corrections->fit;
+    fit.decay = settings.decay;
+    fit.strength = settings.strength;
+    fit.cost = settings.cost;
+    fit.bias = settings.bias;
+    return corrections;
+}
+
+}  // namespace
 
 struct Model::FeatureBatch {
     std::vector<TextFeature> features;
@@ -33,13 +46,6 @@ struct Model::FittedBatch {
         left_out.clear();
     }
 };
-
-Corrections& Model::writable_corrections() {
-    if (corrections_.use_count() != 1) {
-        corrections_ = std::make_shared<Corrections>(*corrections_);
-    }
-    return *corrections_;
-}
 
 TextLabels Model::ids_of(const std::vector<LabelPosition>& positions) const {
     TextLabels ids;
@@ -165,38 +171,41 @@ bool Model::adopt(const Refiner& refiner, double temperature, double lean) {
     return true;
 }
 
-void Model::correct(const TermBatch& batch, const TextPositions& labels,
-                    const RefineSettings& settings) {
+void Model::learn_corrected(const TermBatch& learning, const TermBatch& reading,
+                            const std::vector<Label>& labels, const RefineSettings& settings) {
+    if (parameters_.prune_period) throw std::logic_error("periodic pruning drops corrections");
+    std::vector<TermBatch> batches(labels.size(), learning);
     const std::lock_guard guard(lock_);
-    if (counts_->mapped() != nullptr) throw std::logic_error("a mapped model cannot change");
-    if (!corrections_) {
-        corrections_ = std::make_shared<Corrections>();
-        Fit& fit = corrections_->fit;
-        fit.decay = settings.decay;
-        fit.strength = settings.strength;
-        fit.cost = settings.cost;
-        fit.bias = settings.bias;
-        learnt_since_fit_ =
-            documents_of(*counts_);  // these documents too, until they are corrected
-        unlearnt_since_fit_ = 0;
-    }
-    Corrections& corrections = writable_corrections();
-    // A single step must be more careful than a fit of many passes.
-    const double cost = std::min(corrections.fit.cost, settings.cost);
+    Counts& counts = writable();
     changed();
+    auto corrections = corrections_ ? writable_corrections() : empty_corrections(settings);
+    const Count uncorrected = corrections_ ? learnt_since_fit_ : documents_of(counts);
+    const std::vector<LabelId> ids = count(batches, labels, 1);
+    try {
+        // A single step must be more careful than a fit of many passes.
+        correct(*corrections, reading, ids, std::min(corrections->fit.cost, settings.cost));
+    } catch (...) {
+        refuse_from_now_on();  // it is counted, but only partly corrected for
+        throw;
+    }
+    corrections_ = std::move(corrections);
+    learnt_since_fit_ = uncorrected;
+}
+
+std::shared_ptr<Corrections> Model::writable_corrections() const {
+    const bool alone = corrections_.use_count() == 1;
+    return alone ? corrections_ : std::make_shared<Corrections>(*corrections_);
+}
+
+void Model::correct(Corrections& corrections, const TermBatch& document, const TextLabels& labels,
+                    double cost) {
     Lease lease(*this);
-    Workspace& workspace = lease.prepared();
-    adopt_words(workspace, batch);
+    Workspace& workspace = lease.prepared_to_refine();
+    adopt_words(workspace, document);
     NgramFinder finder = finder_in(workspace);
     FeatureReader reader(finder, *counts_, corrections.fit.decay, workspace.memo);
     Scorer scorer(*counts_, corrections, parameters_.alpha, workspace.memo);
-    const std::span<const Symbol> symbols(workspace.symbols);
-    for (std::size_t document = 0; document < batch.documents(); ++document) {
-        const std::size_t begin = batch.begin_of(document);
-        const auto features = reader.read(symbols.subspan(begin, batch.ends[document] - begin));
-        correct_once(*counts_, corrections, features, scorer, ids_of(labels[document]), cost);
-        if (learnt_since_fit_ > 0) --learnt_since_fit_;
-    }
+    correct_once(*counts_, corrections, reader.read(workspace.symbols), scorer, labels, cost);
     corrections.fit.documents = documents_of(*counts_);
 }
 
@@ -221,7 +230,8 @@ void Model::unlearn(const TermBatch& document, const Label& label, bool check) {
         }
     }
     const std::optional<LabelId> id = counts.labels().find(label);
-    Corrections& corrections = writable_corrections();
+    corrections_ = writable_corrections();
+    Corrections& corrections = *corrections_;
     change([&] { counts.unlearn(document, label, false, check); });
     if (id && !counts.labels().find(label)) {
         corrections.forget(*id);

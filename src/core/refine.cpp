@@ -308,7 +308,7 @@ void correct_once(const Counts& counts, Corrections& corrections, std::span<cons
     double margin = 0;
     for (const LabelId label : own) margin += scores[labels.position(label)];
     Fit& fit = corrections.fit;
-    fit.margins += margin / static_cast<double>(own.size());
+    if (!own.empty()) fit.margins += margin / static_cast<double>(own.size());
     ++fit.texts;
     scorer.finish(features, scores.data());
     const double slack = 1 / (2 * cost);

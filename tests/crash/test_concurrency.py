@@ -197,6 +197,37 @@ def test_readings_during_learn_many_belong_to_a_state_between_documents():
     assert model.to_bytes() == sequential.to_bytes()
 
 
+def test_readings_while_another_thread_corrects_belong_to_a_state_between_documents():
+    documents = [
+        (f"{text} own{number}", f"label {number % 40}") for number, (text, _) in enumerate(corpus())
+    ]
+    model, sequential, expected = ww.TauSS3(), ww.TauSS3(), []
+    for at, (text, label) in enumerate(documents):
+        sequential.learn_one(text, label, correct=True)
+        if at == 0:
+            model.learn_one(text, label, correct=True)
+        expected.append(frozen(sequential.confidence_one(PROBES[0])))
+    steps = [functools.partial(model.learn_one, *pair, correct=True) for pair in documents[1:]]
+    for seen in run_beside_readers(steps, lambda: frozen(model.confidence_one(PROBES[0]))):
+        assert_never_goes_back(seen, expected)
+    assert model.to_bytes() == sequential.to_bytes()
+
+
+def test_a_correction_goes_to_the_label_of_the_document_while_others_are_added():
+    def tokenizer(text):
+        if text == "now king":  # as if another thread learnt labels that are sorted before
+            model.learn_one("queen", f"a{len(model.labels)}")
+        return [(0, len(text), text.split()[-1])]
+
+    model = ww.TauSS3(tokenizer=tokenizer)
+    model.learn_many(["king", "king", "oven"], ["m", "m", "z"])
+    model.learn_one("now king", "z", correct=True)
+    explanation = model.explain("king")
+    [ngram] = explanation.ngrams
+    corrected = dict(zip(explanation.labels, ngram.corrected, strict=True))
+    assert [label for label, part in corrected.items() if part > 0] == ["z"]
+
+
 def test_several_threads_may_learn_at_once():
     documents = corpus()
     model = ww.TauSS3()

@@ -221,8 +221,12 @@ void fuzz_learner(Data& data) {
                 if (data.ConsumeBool()) {
                     refine(model, learnt);
                 } else if (!learnt.empty() && !model.labels().empty()) {
-                    const auto batch = terms_of(learnt[0].first, parameters.text_rules(), false);
-                    model.correct(batch, {{0}}, {.5, 1, .3, .05, false, 0});
+                    if (parameters.prune_period) break;
+                    const Document& document = learnt[0];
+                    const auto batch = terms_of(document.first, parameters.text_rules(), false);
+                    model.learn_corrected(batch, batch, {document.second},
+                                          {.5, 1, .3, .05, false, 0});
+                    learnt.push_back(document);
                 }
                 break;
             }

@@ -515,6 +515,32 @@ def test_learn_one_takes_several_labels_and_corrects_for_all_of_them_at_once():
     assert values["x"] > values["z"]
     assert values["y"] > values["z"]
     assert model.statistics.documents == {"x": 20, "y": 10, "z": 10}
+    assert not model.refinement.is_stale
+
+
+def test_a_document_without_labels_is_corrected_for_but_not_counted():
+    model = ww.TauSS3()
+    model.learn_many(["a b", "c d"], ["x", "y"], correct=True)
+    before = model.confidence_one("a b")["x"]
+    model.learn_one("a b", [], correct=True)
+    assert model.statistics.documents == {"x": 1, "y": 1}
+    assert model.confidence_one("a b")["x"] < before
+    assert max(model.explain("a b").ngrams[0].counted) > 0
+
+
+@pytest.mark.parametrize("correct", [False, True])
+def test_no_document_is_learnt_if_labels_are_of_two_types(correct):
+    model = ww.TauSS3()
+    with pytest.raises(TypeError, match="must be all str or all int"):
+        model.learn_many(["a", "b"], [["x"], [1]], correct=correct)
+    assert model.labels == ()
+
+
+def test_corrections_exclude_periodic_pruning():
+    model = ww.TauSS3(prune_period=1000)
+    with pytest.raises(ValueError, match="use prune_period=None"):
+        model.learn_one("a", "x", correct=True)
+    assert model.labels == ()
 
 
 def test_labels_must_be_one_or_several_for_all_documents():

@@ -7,6 +7,7 @@ texts become terms. `watchword.TauSS3` is its public face.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -171,19 +172,26 @@ class Engine(NamedTuple):
         except _native.UnlearnFailure as error:
             raise UnlearnError(f"cannot unlearn this document from {label!r}: {error}") from None
 
-    def correct(
+    def learn_corrected(
         self, texts: list[str], labels: list[frozenset[Label]], settings: RefineSettings
     ) -> None:
-        """Learn documents one by one under all of their labels, and correct for each at once."""
+        """Learn documents one by one, each under all of its labels and with a correction."""
         self.refuse_if_mapped("learning")
         self.refuse_if_incomplete()
         check_refinable(self)
-        for text, own in zip(texts, labels, strict=True):
-            for label in sorted(own, key=str):
-                batch = self.source.read([text], learning=True)
-                self.native.learn_terms(batch, [label])
-            positions = sorted(map(self.labels.index, own))
-            self.native.correct(self.source.read([text]), [positions], settings.for_native())
+        if self.parameters.prune_period is not None:
+            raise ValueError(
+                "correct=True and periodic pruning exclude each other, because pruning drops "
+                "corrections: use prune_period=None"
+            )
+        if len(set(map(type, chain.from_iterable(labels)))) > 1:
+            raise TypeError("the labels of one model must be all str or all int")
+        fixed = settings.for_native()
+        for text, names in zip(texts, labels, strict=True):
+            terms = self.source.read_both([text])
+            self.native.learn_corrected(
+                terms.learning, terms.reading, sorted(names, key=str), fixed
+            )
 
     def merge(self, other: Engine, *, average: bool) -> None:
         """Add the counts of another model; average the corrections of both, or drop them."""

@@ -269,8 +269,8 @@ class TauSS3:
         counts as a document of each of them.
 
         Corrections of a refined model are kept, but not fitted to the documents
-        (`refinement.learnt` counts them); with `correct`, each is followed by a step of correction,
-        so that the order matters and one thread does all.
+        (`refinement.learnt` counts them); with `correct`, counting and correcting are one step for
+        each, so that the order matters and one thread does all.
 
         A document without words still counts as a document of its label. `threads` defaults to all
         cores, except with periodic pruning, which depends on the order of documents. A word hook or
@@ -284,7 +284,7 @@ class TauSS3:
         documents, truth = as_labelled_texts(texts, labels)
         if correct:
             settings = RefineSettings(cost=ONLINE_COST)
-            self._engine.correct(documents, as_label_sets(truth), settings)
+            self._engine.learn_corrected(documents, as_label_sets(truth), settings)
         elif are_several(truth):
             own = [sorted(labels, key=str) for labels in as_label_sets(truth)]
             repeated = [text for text, few in zip(documents, own, strict=True) for _ in few]

@@ -1,8 +1,8 @@
 """Lessons: marked texts that the model learns, each stored so that it can be unlearnt.
 
 A taught model is the given one after `learn_one` of each lesson in order, with a step of
-correction if the model is refined. So a lesson is taken back exactly, corrections included, by
-teaching the others again on top of the last version without it.
+correction if the model is refined and does not prune while learning. So a lesson is taken back
+exactly, corrections included, by teaching the others again on top of the last version without it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 
 from watchword._checks import Label
 from watchword.errors import StoreError
+from watchword.model.engine import engine_of
 from watchword.model.tau_ss3 import TauSS3
 from watchword.service.records import now
 from watchword.service.rows import Detector
@@ -46,7 +47,7 @@ class Lesson:
 def learn(model: TauSS3, lessons: Sequence[Lesson]) -> TauSS3:
     """Return a copy of the model that has learnt the lessons."""
     taught = model.replace()
-    correct = model.refinement is not None
+    correct = model.refinement is not None and engine_of(model).parameters.suits_refining
     texts, labels = [one.text for one in lessons], [one.label for one in lessons]
     taught.learn_many(texts, labels, threads=1, correct=correct)
     return taught
