@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import json
+import os
 import re
 import threading
 from urllib.parse import quote, urlsplit
@@ -11,9 +12,10 @@ import pytest
 
 import watchword as ww
 from doors import open_door
-from services import OTHER, RISK, post, send
+from services import OTHER, RISK, post, send, small_model
 from waiting import wait_until
 from watchword.errors import StoreError
+from watchword.service.routes import RequestLimits
 from watchword.service.tokens import add_token
 
 
@@ -244,6 +246,69 @@ def test_a_model_without_the_label_is_refused_and_named(door, tmp_path):
     other.save(tmp_path / "other.ww")
     answer = door.post("/admin/reload", {"path": str(tmp_path / "other.ww")})
     assert (answer.status, answer.json["error"][:23]) == (409, "unknown label 'at risk'")
+
+
+def refused_paths(folder):
+    """Return paths that must not be loaded, some of existing files, outside and inside a folder."""
+    os.mkfifo(folder / "models" / "fifo.ww")
+    small_model().save(folder / "elsewhere.ww")
+    (folder / "models" / "link.ww").symlink_to(folder / "elsewhere.ww")
+    (folder / "models" / "loop.ww").symlink_to("loop.ww")
+    inside = [str(folder / "models" / name) for name in ("fifo.ww", "link.ww", "loop.ww", "no.ww")]
+    outside = ["/dev/zero", "/etc/passwd", "/etc/no-such-file", "../elsewhere.ww", "/\0", "/"]
+    return [*inside, *outside, str(folder / "elsewhere.ww")]
+
+
+def test_only_regular_files_in_the_folder_of_models_are_loaded(tmp_path):
+    (tmp_path / "models").mkdir()
+    with open_door(tmp_path / "models") as door:
+        for path in refused_paths(tmp_path):
+            answer = door.post("/admin/reload", {"path": path})
+            assert answer.status == 409
+            assert "is not a model file in the folder" in answer.json["error"], path
+        small_model().save(tmp_path / "models" / "next.ww")
+        assert door.post("/admin/reload", {"path": "next.ww"}).status == 200
+        assert door.post("/admin/reload", {"path": door.service.versions()[0].path}).status == 200
+
+
+def test_models_are_loaded_from_folders_that_the_operator_names(tmp_path):
+    (tmp_path / "models").mkdir()
+    (tmp_path / "releases").mkdir()
+    limits = RequestLimits(model_folders=(tmp_path / "releases",))
+    small_model().save(tmp_path / "releases" / "next.ww")
+    with open_door(tmp_path / "models", limits=limits) as door:
+        path = str(tmp_path / "releases" / "next.ww")
+        assert door.post("/admin/reload", {"path": path}).status == 200
+        assert door.post("/admin/reload", {"path": "/etc/passwd"}).status == 409
+
+
+def test_a_model_file_that_is_too_large_is_not_loaded(tmp_path):
+    with open_door(tmp_path, limits=RequestLimits(model=5_000)) as door:
+        with (tmp_path / "large.ww").open("wb") as file:
+            file.truncate(5_001)
+        answer = door.post("/admin/reload", {"path": "large.ww"})
+        assert answer.status == 409
+        assert "larger than 5000 bytes: increase --model-limit" in answer.json["error"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "message"),
+    [
+        ("/admin/reload", {"paht": "x.ww"}, "unknown field 'paht' (known: path, mode)"),
+        ("/admin/reload", {"mode": "soon"}, '"mode" must be one of keep, replay'),
+        ("/admin/reload", {"path": 3}, '"path" must be text'),
+        ("/admin/teach", {"alerts": [1]}, "unknown field 'alerts' (known: none)"),
+        ("/admin/models/1/activate", {"now": True}, "unknown field 'now' (known: none)"),
+        ("/alerts/1/mark", {"verdict": "right", "nots": "x"}, "unknown field 'nots' (known: verd"),
+        ("/alerts/1/mark", {"verdict": "right", "label": 1.5}, '"label" must be a label of the'),
+    ],
+)
+def test_unknown_and_wrong_fields_of_requests_are_refused(door, path, body, message):
+    two_alerts(door)
+    answer = door.post(path, body)
+    assert answer.status == 400
+    assert message in answer.json["error"]
+    assert door.get("/alerts/1/marks").json["marks"] == []
 
 
 def test_a_forgotten_subject_is_gone(door):

@@ -18,5 +18,6 @@ VERDICTS: tuple[Verdict, ...] = ("right", "wrong", "unsure")
 
 QUEUE_POSTS = 50_000
 BODY_LIMIT = 8 << 20  # bytes
+MODEL_LIMIT = 4 << 30  # bytes
 RATE = 2_000  # requests per second
 MOST_CONNECTIONS = 512

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 import watchword
+from watchword.service.bodies import JSON
 from watchword.service.operations import Operation
 from watchword.service.records import (
     TEXT,
@@ -49,7 +50,7 @@ def description() -> dict[str, Any]:
     responses = _responses(schemas)
     paths: dict[str, dict[str, Any]] = {}
     for one in OPERATIONS:
-        paths.setdefault(one.path, {})[one.method.lower()] = _described(one, responses)
+        paths.setdefault(one.path, {})[one.method.lower()] = _described(one, responses, schemas)
     error = an_object({"error": TEXT, "line": WHOLE, "post": WHOLE}, optional=("line", "post"))
     return {
         "openapi": "3.1.0",
@@ -91,7 +92,7 @@ def _responses(schemas: Schemas) -> dict[str, Schema]:
     }
 
 
-def _described(one: Operation, responses: dict[str, Schema]) -> dict[str, Any]:
+def _described(one: Operation, responses: dict[str, Schema], schemas: Schemas) -> dict[str, Any]:
     content = {one.media_type: {"schema": responses[one.returns]}}
     answer = {"description": "Success.", "content": content}
     schema = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
@@ -120,6 +121,7 @@ def _described(one: Operation, responses: dict[str, Schema]) -> dict[str, Any]:
     else:
         told["description"] = f"Needs a token with the scope {one.scope}."
     if one.body is not None:
-        content = {media: {"schema": schema} for media, schema in one.body.items()}
+        bodies = {JSON: schemas.of(one.body)} if isinstance(one.body, type) else one.body
+        content = {media: {"schema": schema} for media, schema in bodies.items()}
         told["requestBody"] = {"required": True, "content": content}
     return told

@@ -11,15 +11,18 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 from urllib.parse import unquote_to_bytes
 
+import msgspec
+from msgspec import Meta
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from watchword.data.flaws import shown
 from watchword.service.alerts import MOST_NOTE
 from watchword.service.bodies import JSON, LINES
-from watchword.service.choices import RELOAD_MODES, VERDICTS
+from watchword.service.choices import RELOAD_MODES, VERDICTS, ReloadMode, Verdict
 from watchword.service.records import Schema, an_object
 from watchword.web.connections import read_body
 
@@ -41,7 +44,8 @@ class Operation:
     """A route: its scope, its parameters and its answer.
 
     `name` is that of its handler. Without a `scope`, it needs no token. `returns` is a name in
-    `openapi._responses`. `may_conflict` says that the service may be unable to do it now.
+    `openapi._responses`. `body` is a kind of record, or has the schema of each media type of posts.
+    `may_conflict` says that the service may be unable to do it now.
     """
 
     name: str
@@ -51,7 +55,7 @@ class Operation:
     summary: str
     returns: str
     parameters: tuple[ApiParameter, ...] = ()
-    body: dict[str, Schema] | None = None
+    body: dict[str, Schema] | type[msgspec.Struct] | None = None
     media_type: str = JSON
     may_conflict: bool = False
 
@@ -138,23 +142,6 @@ _POST: Schema = an_object(
     },
     optional=("time", "title"),
 )
-MARK = {
-    JSON: an_object(
-        {
-            "verdict": {"enum": list(VERDICTS)},
-            "note": {"type": "string", "maxLength": MOST_NOTE},
-            "label": {"type": ["string", "integer", "null"]},
-        },
-        optional=("note", "label"),
-    )
-}
-MODE = {
-    JSON: an_object(
-        {"path": {"type": ["string", "null"]}, "mode": {"enum": list(RELOAD_MODES)}},
-        optional=("path", "mode"),
-    )
-}
-EMPTY = {JSON: {"type": "object"}}
 # As in OpenAPI 3.2, a body of JSON lines is described as the array of its lines.
 _LINES: Schema = {"type": "array", "items": _POST}
 POSTS = {JSON: {"anyOf": [_POST, _LINES]}, LINES: _LINES}
@@ -165,13 +152,34 @@ POSTS = {JSON: {"anyOf": [_POST, _LINES]}, LINES: _LINES}
 _SMALL_BODY = 1 << 16  # bytes of a request that has no posts
 
 
+class MarkRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A verdict about an alert; `label` is the true one, if the verdict does not imply it."""
+
+    verdict: Annotated[Verdict, Meta(description=f"one of {', '.join(VERDICTS)}")]
+    note: Annotated[
+        str, Meta(max_length=MOST_NOTE, description=f"text of at most {MOST_NOTE} characters")
+    ] = ""
+    label: Annotated[str | int | None, Meta(description="a label of the model")] = None
+
+
+class ReloadRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A model file to load, by default the one given at the start."""
+
+    path: Annotated[str | None, Meta(description="text")] = None
+    mode: Annotated[ReloadMode, Meta(description=f"one of {', '.join(RELOAD_MODES)}")] = "keep"
+
+
+class EmptyRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A request that says all by its path."""
+
+
 class Call(NamedTuple):
     """A request to an operation that its sender, the holder of a token, may call."""
 
     request: Request
     sender: str | None  # the name of the token
     values: dict[str, Any]  # of all parameters
-    body: dict[str, Any]  # except that of a request with posts
+    body: Any  # a record of the operation's kind; None if it has posts or no body
 
 
 async def call_of(operation: Operation, request: Request, sender: str | None) -> Call:
@@ -187,8 +195,9 @@ async def call_of(operation: Operation, request: Request, sender: str | None) ->
         else _in_query(one, given.get(one.name))
         for one in operation.parameters
     }
-    is_small = operation.body is not None and LINES not in operation.body
-    return Call(request, sender, values, await _object_in(request) if is_small else {})
+    kind = operation.body
+    body = await _record_in(request, kind) if isinstance(kind, type) else None
+    return Call(request, sender, values, body)
 
 
 def _in_query(one: ApiParameter, given: str | None) -> Any:
@@ -255,8 +264,8 @@ def media_type_of(request: Request, known: Sequence[str]) -> str:
     return given
 
 
-async def _object_in(request: Request) -> dict[str, Any]:
-    """Return the JSON object in the body of a request that has no posts."""
+async def _record_in(request: Request, kind: type[msgspec.Struct]) -> msgspec.Struct:
+    """Return the record in the body of a request that has no posts."""
     media_type_of(request, (JSON,))
     body = await read_body(request, _SMALL_BODY)
     try:
@@ -265,4 +274,15 @@ async def _object_in(request: Request) -> dict[str, Any]:
         raise HTTPException(400, "the body is not JSON") from None
     if not isinstance(given, dict):
         raise HTTPException(400, "the body must be a JSON object")
-    return given
+    names = kind.__struct_fields__
+    for name in given:
+        if name not in names:
+            fields = ", ".join(names) or "none"
+            raise HTTPException(400, f"unknown field {shown(name)} (known: {fields})")
+    try:
+        return msgspec.convert(given, kind)
+    except msgspec.ValidationError as error:
+        name = str(error).rstrip("`").rpartition("`")[2].removeprefix("$.")
+        [_], schemas = msgspec.json.schema_components([kind])
+        expected = schemas[kind.__name__]["properties"][name]["description"]
+        raise HTTPException(400, f'"{name}" must be {expected}') from None

@@ -14,29 +14,29 @@ from anyio import to_thread
 from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 
+from watchword._files import AnyPath
 from watchword.errors import StoreError
-from watchword.service.alerts import MOST_NOTE
 from watchword.service.alerts import SORTS as ALERT_SORTS
 from watchword.service.board import board_files, story_for_page
 from watchword.service.bodies import LINES, MEDIA_TYPES, BadBody, posts_in
-from watchword.service.choices import BODY_LIMIT, RATE, RELOAD_MODES, SCOPES, VERDICTS
+from watchword.service.choices import BODY_LIMIT, MODEL_LIMIT, RATE, SCOPES
 from watchword.service.events import Feed
 from watchword.service.logs import say
 from watchword.service.metrics import MEDIA_TYPE, Metrics, Sample
 from watchword.service.operations import (
-    EMPTY,
     IN_PATH,
     LARGEST,
     LIMIT,
-    MARK,
-    MODE,
     OFFSET,
     POSTS,
     QUERY,
     SINCE,
     ApiParameter,
     Call,
+    EmptyRequest,
+    MarkRequest,
     Operation,
+    ReloadRequest,
     flag,
     media_type_of,
     one_of,
@@ -95,11 +95,17 @@ class RequestLimits:
         largest number of posts in one request.
     rate
         requests per second with one token; twice as many at once.
+    model
+        largest model file that a request may name, in bytes.
+    model_folders
+        folders of such files, beside the folder of the service's model.
     """
 
     body: int = BODY_LIMIT
     posts: int = 10_000
     rate: float = RATE
+    model: int = MODEL_LIMIT
+    model_folders: tuple[AnyPath, ...] = ()
 
 
 class ServiceHandlers:
@@ -235,24 +241,20 @@ class ServiceHandlers:
         """List all marks of an alert, oldest first; the last one counts."""
         return {"marks": self._service.marks(call.values["number"])}
 
-    @operation("POST /alerts/{number}/mark", "mark", "Mark", body=MARK, may_conflict=True)
+    @operation("POST /alerts/{number}/mark", "mark", "Mark", body=MarkRequest, may_conflict=True)
     def mark_alert(self, call: Call) -> Any:
         """Mark an alert as right, wrong or unsure; earlier marks are kept."""
-        number, given = call.values["number"], call.body
-        verdict, note, label = given.get("verdict"), given.get("note", ""), given.get("label")
-        if verdict not in VERDICTS:
-            raise HTTPException(400, f'"verdict" must be one of {", ".join(VERDICTS)}')
-        if not isinstance(note, str) or len(note) > MOST_NOTE:
-            raise HTTPException(400, f'"note" must be text of at most {MOST_NOTE} characters')
-        if label is not None:
-            label = self._known_label(label)
-        mark = self._service.mark(number, verdict, note=note, by=call.sender or "", label=label)
-        say("alert marked", alert=number, verdict=verdict, token=call.sender)
+        number, marked, sender = call.values["number"], call.body, call.sender
+        label = None if marked.label is None else self._known_label(marked.label)
+        mark = self._service.mark(
+            number, marked.verdict, note=marked.note, by=sender or "", label=label
+        )
+        say("alert marked", alert=number, verdict=marked.verdict, token=sender)
         return mark  # not the alert: a token that may mark need not be able to read
 
     def _known_label(self, label: object) -> Any:
         for one in self._service.detector.model.labels:
-            if type(label) in (str, int) and str(one) == str(label):
+            if str(one) == str(label):
                 return one
         raise HTTPException(409, '"label" must be a label of the model')
 
@@ -274,17 +276,18 @@ class ServiceHandlers:
         """List all versions of the model."""
         return {"models": self._service.versions()}
 
-    @operation("POST /admin/reload", "admin", "ModelVersion", body=MODE, may_conflict=True)
+    @operation("POST /admin/reload", "admin", "ModelVersion", body=ReloadRequest, may_conflict=True)
     def reload_model(self, call: Call) -> Any:
         """Reload the model file in the background, and switch to it."""
-        path, mode = call.body.get("path"), call.body.get("mode", "keep")
-        if path is not None and not isinstance(path, str):
-            raise HTTPException(400, '"path" must be text')
-        if mode not in RELOAD_MODES:
-            raise HTTPException(400, f'"mode" must be one of {", ".join(RELOAD_MODES)}')
-        return self._changed("model reloaded", self._service.reload(path, mode=mode).result(), call)
+        path, limits = call.body.path, self.limits
+        if path is not None:
+            path = self._service.model_file(
+                path, folders=limits.model_folders, most_bytes=limits.model
+            )
+        version = self._service.reload(path, mode=call.body.mode).result()
+        return self._changed("model reloaded", version, call)
 
-    @operation("POST /admin/teach", "admin", "ModelVersion", body=EMPTY, may_conflict=True)
+    @operation("POST /admin/teach", "admin", "ModelVersion", body=EmptyRequest, may_conflict=True)
     def teach_model(self, call: Call) -> Any:
         """Teach the model newly marked texts, as a new version."""
         return self._changed("model taught", self._service.teach(), call)
@@ -293,7 +296,7 @@ class ServiceHandlers:
         "POST /admin/models/{number}/activate",
         "admin",
         "ModelVersion",
-        body=EMPTY,
+        body=EmptyRequest,
         may_conflict=True,
     )
     def activate_model(self, call: Call) -> Any:

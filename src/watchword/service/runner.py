@@ -11,13 +11,20 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing, contextmanager
+from pathlib import Path
 
 from watchword._checks import as_choice, as_whole
 from watchword._files import AnyPath
 from watchword.service import lessons
 from watchword.service.alerts import Alerts, precision_of
 from watchword.service.brief_cache import BriefCache
-from watchword.service.choices import ORDERS, QUEUE_POSTS, ReadingOrder, ReloadMode
+from watchword.service.choices import (
+    MODEL_LIMIT,
+    ORDERS,
+    QUEUE_POSTS,
+    ReadingOrder,
+    ReloadMode,
+)
 from watchword.service.forgetting import expire_texts, plan_forgetting, write_forgetting
 from watchword.service.intake import Intake, IntakeSettings, PostBatch, check_posts
 from watchword.service.logs import logger
@@ -246,6 +253,17 @@ class Service(Alerts, Subjects):
         "replay" without stored texts.
         """
         return self._reloader.start(path, mode)
+
+    def model_file(
+        self, path: str, *, folders: Sequence[AnyPath] = (), most_bytes: int = MODEL_LIMIT
+    ) -> Path:
+        """Return the path of a model named by somebody who may not read every file.
+
+        It has to be a regular file of at most `most_bytes` in the folder of the given model, which
+        relative paths begin with, or in one of the `folders`. The error for any other file does not
+        say whether it exists.
+        """
+        return self._versions.named_file(path, folders, most_bytes)
 
     def switch(self, detector: Detector) -> None:
         """Use another model or policy from the next group of posts on."""

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from stat import S_ISREG
 from typing import TYPE_CHECKING, Any
 
 from watchword._checks import as_choice
 from watchword._files import AnyPath
+from watchword.data.flaws import shown
 from watchword.errors import StoreError
 from watchword.model.engine import engine_of
 from watchword.model.tau_ss3 import TauSS3
@@ -73,6 +76,30 @@ class Versions:
                 set_active(session, number)
             used, fingerprint = version_file(session, number)
         return (model if fingerprint == own else self.load(used, fingerprint)), number
+
+    def named_file(self, path: str, folders: Sequence[AnyPath], most_bytes: int) -> Path:
+        """Return the path of a model in the folder of the given one, or in one of these folders.
+
+        Raise `StoreError` for any other file, and do not say whether it exists.
+        """
+        named = self.given.parent / path
+        try:
+            target = named.resolve()
+            is_given = target == self.given.resolve()
+            places = [Path(folder).resolve() for folder in (self.given.parent, *folders)]
+            status = target.stat() if is_given or any(map(target.is_relative_to, places)) else None
+        except (OSError, ValueError, RuntimeError):  # unreadable, not a path, or a loop of links
+            status = None
+        if status is None or not S_ISREG(status.st_mode):
+            raise StoreError(
+                f"{shown(path)} is not a model file in the folder of the service's model or in one "
+                "that --model-folder names"
+            )
+        if status.st_size > most_bytes:
+            raise StoreError(
+                f"{shown(path)} is larger than {most_bytes} bytes: increase --model-limit"
+            )
+        return named
 
     def load(self, path: AnyPath, fingerprint: str) -> TauSS3:
         """Load the file of a version; raise `StoreError` if it is missing or has changed."""

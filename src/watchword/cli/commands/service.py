@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from watchword import TauSS3, WatchwordError
-from watchword.cli.base import ABOVE_ZERO, COUNT, FILE, cli, emit, example_text, verb
+from watchword.cli.base import ABOVE_ZERO, COUNT, FILE, FOLDER, cli, emit, example_text, verb
 from watchword.cli.options import (
     flag,
     host_option,
@@ -33,7 +33,14 @@ from watchword.cli.options import (
 )
 from watchword.cli.policy_notation import policy_for
 from watchword.cli.signals import term_as_interrupt
-from watchword.service.choices import BODY_LIMIT, MOST_CONNECTIONS, ORDERS, QUEUE_POSTS, RATE
+from watchword.service.choices import (
+    BODY_LIMIT,
+    MODEL_LIMIT,
+    MOST_CONNECTIONS,
+    ORDERS,
+    QUEUE_POSTS,
+    RATE,
+)
 
 if TYPE_CHECKING:
     from watchword.service.runner import Service
@@ -98,13 +105,21 @@ _service_options = joined(  # how posts are read
 
 
 def _door_settings(
-    *, body_limit: int, rate: float, connections: int, **options: Any
+    *,
+    body_limit: int,
+    rate: float,
+    connections: int,
+    model_limit: int,
+    model_folder: tuple[Path, ...],
+    **options: Any,
 ) -> HttpSettings:
     from watchword.service.serving import CONNECTIONS, HttpSettings, RequestLimits
 
     try:
         return HttpSettings(
-            limits=RequestLimits(body=body_limit, rate=rate),
+            limits=RequestLimits(
+                body=body_limit, rate=rate, model=model_limit, model_folders=model_folder
+            ),
             connections=replace(CONNECTIONS, connections=connections),
             **options,
         )
@@ -132,6 +147,18 @@ _door_options = joined(  # the HTTP server
         "Requests per second and token; bursts may have twice as many.",
         type=ABOVE_ZERO,
         default=RATE,
+    ),
+    option(
+        "--model-folder FOLDER",
+        "Folder that requests to reload may name models in, beside that of --model; repeatable.",
+        type=FOLDER,
+        multiple=True,
+    ),
+    option(
+        "--model-limit BYTES",
+        "Largest size of a model file that a request names.",
+        type=COUNT,
+        default=MODEL_LIMIT,
     ),
     option(
         "--connections", "Largest number of open connections.", type=COUNT, default=MOST_CONNECTIONS
