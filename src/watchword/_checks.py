@@ -18,6 +18,11 @@ _Choice = TypeVar("_Choice", bound=str)
 
 _MOST = 2**32 - 1  # the core uses 32 bits
 _MOST_THREADS = 256
+# Texts and labels look swapped from this many on, if this share of labels is distinct, and if
+# labels have more characters than this on average.
+_LEAST_SWAPPED = 3
+_DISTINCT = 0.9
+_LONG_LABEL = 12
 
 
 def as_texts(texts: Iterable[str]) -> list[str]:
@@ -38,7 +43,48 @@ def as_labelled_texts(
     documents, truth = as_texts(texts), as_list(labels, "labels")
     if len(documents) != len(truth):
         raise ValueError(f"{len(documents)} texts but {len(truth)} labels")
+    if _are_swapped(documents, truth):
+        raise ValueError(
+            f"labels look like texts: {len(set(truth))} of {len(truth)} are distinct, while the "
+            "texts are shorter and repeat: are texts and labels swapped?"
+        )
     return documents, truth
+
+
+def _are_swapped(texts: Sequence[str], labels: Sequence[Any]) -> bool:
+    """Return whether labels are long and nearly all distinct, and texts short and repeated."""
+    if len(labels) < _LEAST_SWAPPED or not _are_plain(labels):
+        return False
+    distinct = set(labels)
+    return (
+        len(distinct) >= _DISTINCT * len(labels)
+        and len(set(texts)) < len(distinct)
+        and sum(map(len, distinct)) > _LONG_LABEL * len(distinct)
+        and sum(map(len, labels)) > sum(map(len, texts))
+    )
+
+
+def refuse_one_label(labels: Sequence[object]) -> None:
+    """Raise `ValueError` if all texts have the same label or labels: nothing can be learnt.
+
+    >>> refuse_one_label(["calm", "calm"])
+    Traceback (most recent call last):
+    ...
+    ValueError: all 2 texts have the label 'calm': at least two labels are needed
+    """
+    if (problem := one_label_in(labels)) is not None:
+        raise ValueError(f"{problem}: at least two labels are needed")
+
+
+def one_label_in(labels: Sequence[object]) -> str | None:
+    """Return a phrase that says so if all texts have the same label or labels."""
+    distinct = set(as_label_sets(labels))
+    if len(distinct) != 1:
+        return None
+    [same] = distinct
+    named = "no label" if not same else f"the label{'s'[: len(same) > 1]} {reprs(sorted(same))}"
+    counted = f"all {len(labels):,} texts have" if len(labels) > 1 else "the only text has"
+    return f"{counted} {named}"
 
 
 def _are_plain(values: Sequence[object]) -> bool:

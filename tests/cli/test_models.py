@@ -142,16 +142,42 @@ def test_a_label_on_an_earlier_line_of_the_subject_is_enough(here):
 
 
 def test_titles_are_learnt_too(here):
-    write_lines(here / "texts.jsonl", [{"title": "Monday", "text": "again", "label": "blue"}])
+    lines = [{"title": "Monday", "text": "again", "label": "blue"}, {"text": "b", "label": "red"}]
+    write_lines(here / "texts.jsonl", lines)
     records("train", "texts.jsonl", "-o", "model.ww")
     assert ww.TauSS3.load("model.ww").value("monday")["blue"].count == 1
 
 
 def test_fields_may_have_other_names(here):
-    write_lines(here / "texts.jsonl", [{"body": "so it is", "class": "x"}])
+    lines = [{"body": "so it is", "class": "x"}, {"body": "so", "class": "y"}]
+    write_lines(here / "texts.jsonl", lines)
     arguments = ("--field", "text=body", "--field", "label=class")
     [told] = records("train", "texts.jsonl", "-o", "model.ww", *arguments)
-    assert told["documents"] == {"x": 1}
+    assert told["documents"] == {"x": 1, "y": 1}
+
+
+def test_training_on_one_label_is_warned_about(here):
+    write_lines(here / "calm.jsonl", [{"text": "a fine day", "label": "calm"}] * 3)
+    done = call("train", "calm.jsonl", "-o", "model.ww")
+    assert done.exit_code == 0
+    assert (
+        "the model has learnt only the label 'calm' and predicts it for every text" in done.stderr
+    )
+    assert json.loads(done.stdout)["refinement"] is None
+
+
+def test_evaluating_on_one_label_is_warned_about(here, model):
+    write_lines(here / "calm.jsonl", [{"text": "a fine day", "label": "control"}] * 3)
+    done = call("evaluate", model, "calm.jsonl")
+    assert done.exit_code == 0
+    assert "Warning: all 3 texts have the label 'control'" in done.stderr
+
+
+@pytest.mark.parametrize("verb", ["validate", "search"])
+def test_cross_validation_of_one_label_is_refused(here, verb):
+    write_lines(here / "calm.jsonl", [{"text": "a fine day", "label": "calm"}] * 6)
+    message = failure(verb, "calm.jsonl", "--folds", "2")
+    assert "all 6 texts have the label 'calm': at least two labels are needed" in message
 
 
 @pytest.mark.parametrize(
@@ -280,12 +306,12 @@ def test_bad_lines_are_named_and_nothing_is_written(here, line, message):
 
 
 def test_bad_lines_can_be_skipped(here):
-    bad = ["{"] * 3
-    (here / "texts.jsonl").write_text("\n".join([json.dumps(TEXTS[0]), *bad]))
+    good, bad = map(json.dumps, TEXTS), ["{"] * 3
+    (here / "texts.jsonl").write_text("\n".join([*bad, *good]))
     done = call("train", "texts.jsonl", "-o", "model.ww", "--bad-lines", "skip")
     assert done.exit_code == 0
-    assert json.loads(done.stdout)["learnt"] == 1
-    assert [f"line {number}:" in done.stderr for number in (2, 3, 4)] == [True] * 3
+    assert json.loads(done.stdout)["learnt"] == len(TEXTS)
+    assert [f"line {number}:" in done.stderr for number in (1, 2, 3)] == [True] * 3
     assert done.stderr.endswith("skipped: 3 lines in total\n")
 
 

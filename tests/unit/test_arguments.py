@@ -382,6 +382,41 @@ def test_the_threshold_of_stop_words_is_finite_and_not_negative(model, threshold
         model.stop_words(threshold)
 
 
+SENTENCES = [f"sentence number {at} of a corpus" for at in range(8)]
+KINDS = ["tech", "sports"] * 4
+
+
+@pytest.mark.parametrize("verb", ["learn_many", "refine"])
+def test_swapped_texts_and_labels_are_noticed(model, verb):
+    before = model.to_bytes()
+    with pytest.raises(ValueError, match=r"8 of 8 are distinct.*are texts and labels swapped"):
+        getattr(model, verb)(KINDS, SENTENCES)
+    assert model.to_bytes() == before
+
+
+@pytest.mark.parametrize("function", [ww.cross_validate, ww.search])
+def test_cross_validation_notices_swapped_texts_and_labels(function):
+    with pytest.raises(ValueError, match="are texts and labels swapped"):
+        function(KINDS, SENTENCES, folds=2)
+
+
+@pytest.mark.parametrize(
+    ("texts", "labels"),
+    [
+        (SENTENCES, [f"a long title of the text {at}" for at in range(8)]),
+        (["yes", "no"], ["a label of many words", "another label of many words"]),
+        (["yes", "no"] * 4, [f"l{at}" for at in range(8)]),
+        (["yes", "no"] * 4, ["a label of many words", "another label of many words"] * 4),
+        (KINDS, [[sentence] for sentence in SENTENCES]),
+    ],
+    ids=["longer texts", "two", "short labels", "repeated labels", "several labels"],
+)
+def test_unusual_labels_are_learnt(texts, labels):
+    model = ww.TauSS3()
+    model.learn_many(texts, labels)
+    assert sum(model.statistics.documents.values()) == len(texts)
+
+
 @pytest.mark.parametrize(("name", "value"), [("floor", -1), ("shortest", 0)])
 def test_pruning_names_the_argument_that_is_wrong(model, name, value):
     with pytest.raises(ValueError, match=f"^{name} must be "):

@@ -545,3 +545,11 @@ def test_evaluate_says_how_to_evaluate_a_classifier():
         ww.evaluate(classifier, TEXTS, TRUTH)
     judged = ww.evaluate(classifier.model_, TEXTS, TRUTH)
     assert judged == Evaluation.of(TRUTH, untyped(classifier.predict(TEXTS)))
+
+
+def test_evaluating_on_one_label_warns():
+    model = ww.TauSS3()
+    model.learn_many(["a fine day", "a bad day"], ["calm", "at risk"])
+    with pytest.warns(UserWarning, match="all 2 texts have the label 'calm': mistakes about other"):
+        found = ww.evaluate(model, ["fine", "a fine day"], ["calm", "calm"])
+    assert found.accuracy == 1

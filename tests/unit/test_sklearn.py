@@ -196,7 +196,7 @@ def test_a_fit_that_fails_leaves_the_old_model(fitted):
     before = fitted.model_.to_bytes()
     fitted.set_params(max_ngram=0)
     with pytest.raises(ValueError, match="max_ngram"):
-        fitted.fit(["good morning"], ["am"])
+        fitted.fit(["good morning", "good night"], ["am", "pm"])
     assert fitted.model_.to_bytes() == before
     assert fitted.classes_.tolist() == ["food", "sports", "tech"]
 
@@ -206,10 +206,21 @@ def test_fit_refuses_y_none():
         TauSS3Classifier().fit(TEXTS, None)
 
 
-def test_one_class_is_enough():
-    classifier = TauSS3Classifier().fit(["good morning"], ["am"])
-    assert classifier.predict(["night"]).tolist() == ["am"]
-    assert classifier.decision_function(["morning", "night"]).shape == (2, 1)
+def test_fit_refuses_a_single_class():
+    with pytest.raises(ValueError, match="at least two classes, got 1 class: 'am'"):
+        TauSS3Classifier().fit(["good morning", "morning"], ["am", "am"])
+
+
+def test_partial_fit_refuses_a_single_class():
+    with pytest.raises(ValueError, match="at least two classes, got 1 class: 'am'"):
+        TauSS3Classifier().partial_fit(["good morning"], ["am"], classes=["am"])
+
+
+def test_fit_notices_swapped_arguments():
+    with pytest.raises(ValueError, match="are texts and labels swapped"):
+        TauSS3Classifier().fit(
+            ["am", "pm"] * 3, [f"what a fine hour, number {n}" for n in range(6)]
+        )
 
 
 def test_partial_fit_in_parts_equals_fit_if_not_refined(counted):

@@ -133,3 +133,14 @@ def test_bad_arguments_are_refused(arguments, error, message):
 def test_only_a_model_gives_parameters():
     with pytest.raises(TypeError, match="must be a TauSS3, got dict"):
         ww.cross_validate(TEXTS, LABELS, model=untyped({}))
+
+
+@pytest.mark.parametrize("label", ["calm", ["calm", "at risk"]])
+def test_texts_of_one_label_are_refused(label):
+    with pytest.raises(ValueError, match=r"all 4 texts have the label.*at least two labels"):
+        ww.cross_validate(["a b", "c", "d", "e f"], [label] * 4, folds=2)
+
+
+def test_texts_with_and_without_a_label_can_be_told_apart():
+    found = ww.cross_validate(["a b", "c", "a d", "c f"] * 2, [["calm"], []] * 4, folds=2)
+    assert found.texts == 8

@@ -10,11 +10,12 @@ import click
 
 from watchword import TauSS3
 from watchword._checks import Label, Target, are_several
-from watchword.cli.base import check_folders, emit, progress, show, show_table, write_text
+from watchword.cli.base import check_folders, emit, progress, show, show_table, warn, write_text
 from watchword.cli.options import Option, flag, joined, option
 from watchword.data.texts import Texts, as_targets
 from watchword.evaluation import Evaluation, Replay, Tuning
 from watchword.evaluation.charts import SUFFIXES, suffix_of
+from watchword.evaluation.labels import warn_of_one_label
 from watchword.searching import Search
 
 
@@ -103,7 +104,10 @@ def evaluate_batches(
         one += model.decide(table)
         several += model.decide_several(table)
     known = as_targets(truth)
-    return Evaluation.of(known, several if are_several(known) else one) if known else None
+    if not known:
+        return None
+    warn_of_one_label(known)
+    return Evaluation.of(known, several if are_several(known) else one)
 
 
 def show_evaluation(
@@ -133,7 +137,12 @@ def _record_of(found: Evaluation) -> dict[str, Any]:
 
 
 def show_model(model: TauSS3, more: Mapping[str, Any], *, table: bool) -> None:
-    """Print a summary of a model."""
+    """Print a summary of a model, with a warning if it knows a single label."""
+    if len(model.labels) == 1:
+        warn(
+            f"Warning: the model has learnt only the label {model.labels[0]!r} and predicts it for "
+            "every text (train --add-to adds others)"
+        )
     statistics = model.statistics
     if table:
         rows = [

@@ -30,12 +30,13 @@ from watchword._checks import (
     as_labelled_texts,
     as_list,
     as_whole,
+    refuse_one_label,
 )
 from watchword._progress import Progress, tracked
 from watchword.data import Subject
 from watchword.data.times import in_utc
 from watchword.evaluation.label_counts import in_order
-from watchword.evaluation.labels import Evaluation, evaluate
+from watchword.evaluation.labels import Evaluation, compared
 from watchword.evaluation.scores import Scores
 from watchword.model.tau_ss3 import TauSS3
 
@@ -261,6 +262,7 @@ def cross_validate(
     parameters = {} if model is None else model.parameters
     settings = refine if isinstance(refine, Mapping) else {} if refine else None
     parts = deal(truth, folds=folds, groups=groups, repeats=repeats, seed=seed)
+    refuse_one_label(truth)
 
     def judge_all() -> Iterator[Evaluation]:
         for fold in parts:
@@ -271,7 +273,7 @@ def cross_validate(
             if settings is not None:
                 taught.refine(texts, labels, threads=threads, **settings)
             texts, labels = ([column[i] for i in held_out] for column in (documents, judged))
-            yield evaluate(taught, texts, labels, threads=threads)
+            yield compared(taught, texts, labels, threads)
 
     return Evaluation.pooled(tracked(judge_all(), len(parts), progress))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import operator
+import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +26,7 @@ from watchword._checks import (
     as_labels,
     as_list,
     as_whole,
+    one_label_in,
     reprs,
 )
 from watchword._display import csv_of
@@ -357,7 +359,8 @@ def evaluate(
     """Evaluate a model on texts with known labels.
 
     Use texts that the model has not learnt. `labels` has one label per text, or one collection of
-    labels per text: several labels are then predicted (`predict_labels_many`).
+    labels per text: several labels are then predicted (`predict_labels_many`). A `UserWarning` is
+    issued if all texts have the same label.
 
     >>> model = TauSS3()
     >>> model.learn_many(["machine learning", "a match"], ["tech", "sports"])
@@ -370,8 +373,23 @@ def evaluate(
     documents, truth = as_labelled_texts(texts, labels)
     if not truth:
         raise ValueError("there are no texts to evaluate")
-    read = model.predict_labels_many if are_several(truth) else model.predict_many
-    return Evaluation.of(truth, read(documents, threads=threads))
+    found = compared(model, documents, truth, threads)
+    warn_of_one_label(truth)
+    return found
+
+
+def warn_of_one_label(labels: Sequence[object]) -> None:
+    """Issue a `UserWarning` if all texts have the same label."""
+    if (problem := one_label_in(labels)) is not None:
+        warnings.warn(f"{problem}: mistakes about other labels cannot show", stacklevel=3)
+
+
+def compared(
+    model: TauSS3, texts: Sequence[str], labels: Targets, threads: int | None
+) -> Evaluation:
+    """Return the evaluation of a model on texts, without checks."""
+    read = model.predict_labels_many if are_several(labels) else model.predict_many
+    return Evaluation.of(labels, read(texts, threads=threads))
 
 
 # Counting

@@ -14,7 +14,14 @@ from typing import Any
 import numpy as np
 
 from watchword._arrays import IntArray
-from watchword._checks import Label, Targets, are_several, as_label_sets, as_labelled_texts
+from watchword._checks import (
+    Label,
+    Targets,
+    are_several,
+    as_label_sets,
+    as_labelled_texts,
+    refuse_one_label,
+)
 from watchword.errors import UnknownLabelError
 from watchword.evaluation.folds import Fold, deal
 from watchword.evaluation.label_counts import in_order
@@ -66,6 +73,7 @@ class Job:
         engine.refuse_if_incomplete()
         known = [in_order(one) for one in as_label_sets(truth)]
         parts = deal(truth, seed=seed, **dealing)
+        refuse_one_label(truth)
         several = are_several(truth)
         base = parameters_of(engine.parameters)
         order = in_order(label for one in known for label in one)

@@ -157,6 +157,11 @@ class TauSS3Classifier(ClassifierMixin, TextInput):  # type: ignore[misc]
     ) -> tuple[TauSS3, tuple[Label, ...], list[Label]]:
         """Return the model to teach, its label of each class, and its label of each target."""
         self._threads()  # checks n_jobs
+        if len(classes) < 2:
+            raise ValueError(
+                f"TauSS3Classifier needs texts of at least two classes, got 1 class: "
+                f"{classes.tolist()[0]!r}"
+            )
         labels = _model_labels(classes)
         index_of = {known: index for index, known in enumerate(classes.tolist())}
         settings = self._settings(index_of, labels)

@@ -133,8 +133,8 @@ class _RefinementTexts:
             self.labels += labels
 
     def refine(self, model: TauSS3, threads: int | None) -> None:
-        """Refine a model with the texts, if there are any."""
-        if self.texts:
+        """Refine a model with the texts, if there are any and the model tells labels apart."""
+        if self.texts and len(model.labels) > 1:
             settings = POST_SETTINGS if self.has_posts else {}
             shown = progress_of("refining")
             labels = as_targets(self.labels)
