@@ -2,6 +2,7 @@
 
 import doctest
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -86,3 +87,13 @@ def test_readme_shows_the_example_and_its_output(example):
     contents = [content for _, content, _ in blocks(ROOT / "README.md")]
     shown = contents.index(example.read_text(encoding="utf-8"))
     assert contents[shown + 1] == output_of(example)
+
+
+def test_the_unit_file_restarts_without_a_limit_and_is_hardened(tmp_path):
+    [unit] = [content for kind, content, _ in blocks(ROOT / "docs/service.md") if kind == "ini"]
+    assert {"StartLimitIntervalSec=0", "Restart=always", "RestartSec=5"} <= set(unit.splitlines())
+    if shutil.which("systemd-analyze"):
+        path = tmp_path / "watchword.service"
+        path.write_text(unit, encoding="utf-8")
+        command = ["systemd-analyze", "security", "--offline=true", "--threshold=20", str(path)]
+        assert subprocess.run(command, capture_output=True, check=False).returncode == 0

@@ -53,8 +53,13 @@ def asked(door, method, path, **options):
 @pytest.fixture(scope="module")
 def routes(door):
     from watchword.service.metrics import Metrics
+    from watchword.service.readiness import Readiness
 
-    inner = ServiceHandlers(door.service, metrics=Metrics(), sources=None, limits=RequestLimits())
+    metrics = Metrics()
+    readiness = Readiness(door.service, None, metrics)
+    inner = ServiceHandlers(
+        door.service, metrics=metrics, readiness=readiness, limits=RequestLimits()
+    )
     return routes_of(make_app(inner, keyring=None))
 
 

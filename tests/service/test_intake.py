@@ -140,7 +140,7 @@ def test_a_batch_that_fails_again_on_its_own_ends_nothing(tmp_path, model, monke
         return score(batches, *rest, **options)
 
     with opened(str(tmp_path / "watch.db"), model) as service:
-        writer = service._writer
+        writer = service.writer
         with monkeypatch.context() as patch:
             with service.store.writing():  # meanwhile, batches wait and are joined
                 service.submit([post("ann", 0)])

@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import json
 import os
+import re
 import signal
 import sqlite3
 import threading
@@ -225,6 +226,86 @@ def test_workers_end_with_their_parent(folder, postgres):
         process.kill()
         process.wait()
         wait_until(lambda: not any(map(is_alive, own)))
+
+
+@pytest.fixture
+def own_postgres():
+    """A server that the test may stop."""
+    from postgres import Server
+
+    server = Server()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()
+
+
+def wait_for_event(process, event):
+    """Read what a process logs until it logs an event."""
+    for logged_line in process.stderr:
+        if json.loads(logged_line)["event"] == event:
+            return
+    raise AssertionError(f"the process ended without {event!r}")
+
+
+@slow
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_service_waits_for_a_store_that_is_down_at_the_start(folder, own_postgres, workers):
+    url = own_postgres.new_database()
+    own_postgres.stop()
+    with service_run(folder, "--store", url, "--workers", workers) as process:
+        for _ in range(5):
+            wait_for_event(process, "service waits for the store")
+        own_postgres.start()
+        asker = Asker(next_line(process)["url"])
+        assert stored(asker, IncomingPost("ann", "1", "a lovely garden"))
+        process.terminate()
+        assert process.wait(60) == 0
+
+
+@slow
+def test_a_service_that_waits_for_its_store_can_be_stopped(folder, own_postgres):
+    url = own_postgres.new_database()
+    own_postgres.stop()
+    with service_run(folder, "--store", url) as process:
+        wait_for_event(process, "service waits for the store")
+        process.terminate()
+        assert process.wait(60) == 0
+
+
+@slow
+def test_workers_that_end_again_and_again_in_an_outage_are_started_again(folder, own_postgres):
+    with service_run(folder, "--store", own_postgres.new_database(), "--workers", "2") as process:
+        asker = Asker(next_line(process)["url"])
+        wait_until(lambda: is_up(asker))
+        own_postgres.stop()
+        for _ in range(4):
+            wait_until(lambda: children(process.pid))
+            os.kill(children(process.pid)[0], signal.SIGKILL)
+            wait_for_event(process, "worker ended")
+        own_postgres.start()
+        wait_until(lambda: is_up(asker))
+        process.terminate()
+        assert process.wait(60) == 0
+
+
+@slow
+def test_metrics_of_workers_are_added_up(folder, postgres):
+    def metric(pattern):
+        text = asker.get("/metrics").body.decode()
+        return re.findall(rf"^watchword_{pattern}$", text, re.MULTILINE)
+
+    with service_run(folder, "--store", postgres.new_database(), "--workers", "2") as process:
+        asker = Asker(next_line(process)["url"])
+        wait_until(lambda: is_up(asker))
+        for number in range(20):
+            asker.post("/posts", line("ann", number))
+        wait_until(lambda: metric("posts_accepted_total (.*)") == ["20.0"])
+        pids = set(map(str, children(process.pid)))
+        wait_until(lambda: set(metric(r'memory_bytes\{pid="(\d+)"\} .*')) == pids)
+        process.terminate()
+        assert process.wait(60) == 0
 
 
 # Usage

@@ -84,7 +84,7 @@ def test_a_failed_delivery_is_tried_again(service, receiver):
     with dispatcher(service, retries=(0, 0), metrics=metrics):
         receiver.wait_for(3)
         wait_until(lambda: counts(service) == (0, 1, 0))
-    assert 'watchword_deliveries_total{outcome="failed"} 2' in metrics.text()
+    assert 'watchword_deliveries_total{outcome="failed"} 2.0' in metrics.text()
 
 
 def test_a_delivery_that_always_fails_becomes_a_dead_letter_and_can_be_retried(service, receiver):

@@ -94,6 +94,7 @@ class FollowedFile:
         self.poll = poll
         self.linger = linger
         self.once = once
+        self.place: _FilePlace | None = None  #: how far it has been read
         self._refused: FileIdentity | None = None  # the file that had the name and must not be read
 
     def read(self, into: Sink) -> None:
@@ -106,6 +107,14 @@ class FollowedFile:
             place, successor = self._read_file(successor or self._opened(into), into, place)
             if self.once:
                 return
+
+    def lag(self) -> tuple[str, int] | None:
+        """Return the number of bytes that are not read yet; None before the file was opened."""
+        if self.place is None:
+            return None
+        with suppress(OSError):
+            return "bytes", max(0, self.path.stat().st_size - self.place.offset)
+        return None
 
     def is_now(self, file: Any) -> bool:
         """Return whether the path still names this open file; True while it does not exist."""
@@ -153,13 +162,13 @@ class FollowedFile:
         if is_other:
             event = "file was replaced before it was readable: its lines were not read"
             say(event, level=logging.ERROR, source=self.name)
-        if not is_readable and (is_other or not into.is_refused):
+        if not is_readable and (is_other or into.state == "reading"):
             say("file is not readable yet", level=logging.WARNING, source=self.name)
         if is_readable:
             self._refused = None
         elif found is not None:
             self._refused = found
-        into.is_refused = not is_readable
+        into.state = "reading" if is_readable else "unreadable"
 
     def _open(self) -> Any:
         # Not by opening it: that would wait for the other end of a named pipe.
@@ -230,7 +239,7 @@ class _Reading:
                 if self._is_truncated:  # what was begun will not get its end
                     break
                 if lines:
-                    self._place = self._read_block(data, lines)
+                    self._place = self._source.place = self._read_block(data, lines)
                 else:
                     self._into.check()
         except TooLongError as error:
@@ -315,6 +324,9 @@ class StandardInput:
     """Standard input: it cannot be read twice, so it has no position."""
 
     name = "stdin"
+
+    def lag(self) -> None:
+        """Return None: how much is still to come is unknown."""
 
     def read(self, into: Sink) -> None:
         """Read lines until the end of the input."""

@@ -1,99 +1,132 @@
-"""Metrics in the text format of Prometheus."""
+"""Metrics for Prometheus, added up over the processes of a service if there are several.
+
+The supervisor of several processes names a folder in the environment (`FOLDER`) before it starts
+them. `prometheus_client` then keeps the values of each process in files of that folder, and the
+process that is asked adds them up.
+"""
 
 from __future__ import annotations
 
+import os
 import threading
-from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
-MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+from watchword.errors import MissingExtraError
+
+try:
+    from prometheus_client import (
+        CollectorRegistry,
+        Counter,
+        Gauge,
+        Histogram,
+        disable_created_metrics,
+        generate_latest,
+    )
+    from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+    from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+    from prometheus_client.multiprocess import MultiProcessCollector
+    from prometheus_client.multiprocess import mark_process_dead as mark_process_dead
+except ImportError as error:
+    raise MissingExtraError.of("service", "metrics need prometheus_client") from error
+
+MEDIA_TYPE = CONTENT_TYPE_PLAIN_0_0_4
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # read by prometheus_client when it is imported
+_PREFIX = "watchword_"
 _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
-_MetricLabels = tuple[tuple[str, str], ...]
+disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A metric that is read when it is asked for: its name, help, type and value."""
+    """A gauge that is read when it is asked for: its name, help and value."""
 
     name: str
     help: str
     value: float | None
-    kind: str = "gauge"
+
+
+class _Samples:
+    """Samples as a collector; those without a value are left out."""
+
+    def __init__(self, samples: Iterable[Sample]) -> None:
+        self._samples = list(samples)
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the samples."""
+        for sample in self._samples:
+            if sample.value is not None:
+                yield GaugeMetricFamily(_PREFIX + sample.name, sample.help, sample.value)
 
 
 class Metrics:
-    """Counters and times of requests; safe to use from several threads.
+    """Counters, gauges and times of requests; safe to use from several threads.
 
     >>> metrics = Metrics()
-    >>> metrics.add("bad_lines", "Lines that were skipped.", 1234567, source="stdin")
+    >>> metrics.add("bad_lines", "Lines that were skipped.", 12, source="stdin")
     >>> print(metrics.text())
     # HELP watchword_bad_lines_total Lines that were skipped.
     # TYPE watchword_bad_lines_total counter
-    watchword_bad_lines_total{source="stdin"} 1234567
+    watchword_bad_lines_total{source="stdin"} 12.0
     <BLANKLINE>
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._counters: dict[tuple[str, str], dict[_MetricLabels, int]] = {}
-        self._times: dict[_MetricLabels, tuple[list[int], list[float]]] = defaultdict(
-            lambda: ([0] * (len(_BOUNDS) + 1), [0.0])
-        )
+        self._registry = CollectorRegistry()
+        self._by_name: dict[str, Any] = {}
+        self._totals: dict[str, float] = {}
 
-    def add(self, name: str, text: str, amount: int = 1, /, **labels: str) -> None:
+    def add(self, name: str, text: str, amount: float = 1, /, **labels: str) -> None:
         """Add to a counter, described by `text`."""
-        key = tuple(sorted(labels.items()))
+        self._child(Counter, name, text, labels).inc(amount)
+
+    def raise_to(self, name: str, text: str, total: float, /) -> None:
+        """Raise a counter of this process to a total that is counted elsewhere."""
         with self._lock:
-            own = self._counters.setdefault((name, text), {})
-            own[key] = own.get(key, 0) + amount
+            missing = total - self._totals.get(name, 0)
+            self._totals[name] = total
+        self.add(name, text, max(missing, 0))
+
+    def put(
+        self, name: str, text: str, value: float, /, *, over: str = "livesum", **labels: str
+    ) -> None:
+        """Set a gauge; `over` is how prometheus_client combines those of several processes."""
+        self._child(Gauge, name, text, labels, multiprocess_mode=over).set(value)
 
     def observe(self, seconds: float, **labels: str) -> None:
         """Add the duration of a request to the histogram of its route."""
-        key = tuple(sorted(labels.items()))
-        with self._lock:
-            buckets, total = self._times[key]
-            buckets[bisect_left(_BOUNDS, seconds)] += 1
-            total[0] += seconds
+        text = "Time to answer a request."
+        self._child(Histogram, "http_request_seconds", text, labels, buckets=_BOUNDS).observe(
+            seconds
+        )
 
     def text(self, samples: Iterable[Sample] = ()) -> str:
         """Return all metrics, and samples taken now; those without a value are left out."""
-        lines: list[str] = []
+        registry = self._registry
+        if FOLDER in os.environ:
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        taken_now = CollectorRegistry()
+        taken_now.register(_Samples(samples))
+        return (generate_latest(registry) + generate_latest(taken_now)).decode()
+
+    def _child(self, kind: Any, name: str, text: str, labels: dict[str, str], **more: Any) -> Any:
+        """Return the metric with these labels; the first use of a name defines the metric."""
         with self._lock:
-            for (name, text), values in sorted(self._counters.items()):
-                own = f"watchword_{name}_total"
-                lines += _head(own, text, "counter")
-                lines += [f"{own}{_braces(key)} {value!r}" for key, value in values.items()]
-            if self._times:
-                lines += self._histogram()
-        for sample in samples:
-            if sample.value is not None:
-                own = f"watchword_{sample.name}"
-                lines += [*_head(own, sample.help, sample.kind), f"{own} {sample.value!r}"]
-        return "\n".join([*lines, ""])
-
-    def _histogram(self) -> list[str]:
-        own = "watchword_http_request_seconds"
-        lines = _head(own, "Time to answer a request.", "histogram")
-        for key, (buckets, [total]) in sorted(self._times.items()):
-            count = 0
-            for bound, entries in zip((*map(str, _BOUNDS), "+Inf"), buckets, strict=True):
-                count += entries
-                lines.append(f"{own}_bucket{_braces((*key, ('le', bound)))} {count}")
-            lines.append(f"{own}_sum{_braces(key)} {total!r}")
-            lines.append(f"{own}_count{_braces(key)} {count}")
-        return lines
+            metric = self._by_name.get(name)
+            if metric is None:
+                metric = kind(_PREFIX + name, text, sorted(labels), registry=self._registry, **more)
+                self._by_name[name] = metric
+        return metric.labels(**labels) if labels else metric
 
 
-def _head(name: str, text: str, kind: str) -> list[str]:
-    return [f"# HELP {name} {text}", f"# TYPE {name} {kind}"]
-
-
-def _braces(labels: Iterable[tuple[str, str]]) -> str:
-    shown = ",".join(f'{name}="{value.translate(_ESCAPES)}"' for name, value in labels)
-    return f"{{{shown}}}" if shown else ""
-
-
-_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+def memory_bytes() -> int:
+    """Return the memory that this process uses now; 0 where the system does not tell."""
+    try:
+        with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 - read every second
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0

@@ -77,7 +77,10 @@ def _responses(schemas: Schemas) -> dict[str, Schema]:
     records = (
         *(Receipt, SubjectView, Forgotten, Alert, Mark, Statistics, ModelVersion, TokenView),
     )
-    health = an_object({"status": TEXT, "reasons": {"type": "array", "items": TEXT}})
+    texts: Schema = {"type": "array", "items": TEXT}
+    health = an_object(
+        {"status": TEXT, "reasons": texts, "warnings": texts}, optional=("warnings",)
+    )
     return {kind.__name__: schemas.of(kind) for kind in records} | {
         "Subjects": some("subjects", SubjectRow),
         "Alerts": some("alerts", Alert, last=WHOLE),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -30,6 +31,7 @@ _WHOLE = b"json"
 _COUNT = 2000  # entries per transaction
 _BLOCK = 500  # milliseconds to wait for entries
 _SHORTEST_WAIT = 0.2  # seconds
+_LAG_TIMEOUT = 1.0  # seconds: a metric is not worth a longer wait
 _NEW = ">"
 
 _StreamEntry = tuple[bytes, Mapping[bytes, bytes] | None]
@@ -90,11 +92,23 @@ class RedisStream:
             try:
                 with redis.Redis.from_url(self.address.server, socket_timeout=30) as client:
                     self._join(client)
-                    wait = _SHORTEST_WAIT
+                    into.state, wait = "reading", _SHORTEST_WAIT
                     self._read_entries(client, into)
             except redis.RedisError as error:  # noqa: PERF203
                 reason = f"{type(error).__name__}: {error}"
+                into.state = "unreachable"
                 wait = into.hold("source waits for Redis", reason, wait)
+
+    def lag(self) -> tuple[str, int] | None:
+        """Return how many entries are not acknowledged yet; None if Redis does not tell."""
+        with (
+            suppress(redis.RedisError),
+            redis.Redis.from_url(self.address.server, socket_timeout=_LAG_TIMEOUT) as client,
+        ):
+            for group in client.xinfo_groups(self.address.stream):
+                if group["name"] == self._group.encode() and group.get("lag") is not None:
+                    return "entries", int(group["lag"]) + int(group["pending"])
+        return None
 
     def _join(self, client: Any) -> None:
         """Create the group, and the stream, unless they are there."""

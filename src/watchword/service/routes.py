@@ -52,13 +52,14 @@ from watchword.service.records import (
 )
 from watchword.service.subjects import SORTS as SUBJECT_SORTS
 from watchword.service.tokens import allowed, holder_of, is_still_allowed
+from watchword.service.webhooks import unsettled_deliveries
 from watchword.web.answers import file_response, json_response
 from watchword.web.connections import read_body
 from watchword.web.wire import to_json
 
 if TYPE_CHECKING:
+    from watchword.service.readiness import Readiness
     from watchword.service.runner import Service
-    from watchword.service.sources import Sources
 
 OPERATIONS: list[Operation] = []  # in the order in which paths are matched
 
@@ -112,11 +113,11 @@ class ServiceHandlers:
     """The handlers of all operations, by their names."""
 
     def __init__(
-        self, service: Service, *, metrics: Metrics, sources: Sources | None, limits: RequestLimits
+        self, service: Service, *, metrics: Metrics, readiness: Readiness, limits: RequestLimits
     ) -> None:
         self._service = service
         self.metrics = metrics
-        self._sources = sources
+        self._readiness = readiness
         self.limits = limits
         self._is_stopping = False
         self._feed = Feed(service, lambda: self._is_stopping)
@@ -313,31 +314,29 @@ class ServiceHandlers:
     @operation("GET /metrics", "read", "Text", media_type="text/plain")
     def get_metrics(self, _call: Call) -> Any:
         """Return metrics for Prometheus."""
+        self._readiness.measure()
+        self.metrics.put("event_streams", "Open streams of alerts.", self._feed.streams)
         return Response(self.metrics.text(self._samples()), media_type=MEDIA_TYPE)
 
     def _samples(self) -> Iterator[Sample]:
+        """Yield what the store has, which is the same in all processes."""
         try:
             now = self._service.statistics()
+            due, dead = unsettled_deliveries(self._service.store)
         except StoreError:
             yield Sample("store_up", "Whether the store responds.", 0)
             return
-        yield Sample("store_up", "Whether the store responds.", 1)
         for name, text, value in (
-            ("posts_accepted_total", "Posts accepted by this process.", now.accepted),
-            ("posts_duplicate_total", "Duplicate posts.", now.duplicates),
-            ("commits_failed_total", "Failed commits.", now.failures),
+            ("store_up", "Whether the store responds.", 1),
             ("posts", "Posts in the store.", now.posts),
             ("subjects", "Subjects in the store.", now.subjects),
             ("alerts", "Alerts in the store.", now.alerts),
-            ("posts_queued", "Posts waiting to be committed.", now.queued),
             ("posts_waiting", "Posts waiting for the end of their round.", now.waiting),
             ("precision", "Share of right marks among right and wrong marks.", now.marks.value),
+            ("deliveries_due", "Deliveries to webhooks that are still to be made.", due),
+            ("deliveries_dead", "Deliveries to webhooks that failed for good.", dead),
         ):
-            yield Sample(name, text, value, "counter" if name.endswith("_total") else "gauge")
-        yield Sample("event_streams", "Open streams of alerts.", self._feed.streams)
-        if now.last_commit is not None:
-            at = now.last_commit.timestamp()
-            yield Sample("last_commit_timestamp_seconds", "Time of the last commit.", at)
+            yield Sample(name, text, value)
 
     @operation("GET /openapi.json", "read", "Description")
     async def get_description(self, _call: Call) -> Any:
@@ -368,21 +367,14 @@ class ServiceHandlers:
         return {"status": "ok", "reasons": []}
 
     @operation("GET /ready", None, "Health")
-    def get_readiness(self, _call: Call) -> Any:
-        """Return whether posts can be accepted: the store responds, and all sources run."""
-        # Anyone may ask: no paths, names or messages of the store.
+    async def get_readiness(self, _call: Call) -> Any:
+        """Return whether posts can be accepted and stored, and all sources are read."""
         reasons = ["the service is stopping"] if self._is_stopping else []
-        try:
-            self._service.store.rows("SELECT 1")
-        except StoreError:
-            reasons.append("the store does not answer")
-        if self._sources is not None and self._sources.failed:
-            reasons.append("a source has failed")
-        if self._sources is not None and self._sources.refused:
-            reasons.append("a source is not readable yet")
+        reasons += self._readiness.reasons()
+        told = {"reasons": reasons, "warnings": self._readiness.warnings()}
         if not reasons:
-            return {"status": "ready", "reasons": []}
-        return json_response({"status": "not ready", "reasons": reasons, "error": reasons[0]}, 503)
+            return {"status": "ready"} | told
+        return json_response({"status": "not ready"} | told | {"error": reasons[0]}, 503)
 
 
 def _settled(receipt: Future[Receipt]) -> asyncio.Future[Receipt]:

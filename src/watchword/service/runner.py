@@ -102,7 +102,11 @@ class Service(Alerts, Subjects):
         self.layouts = self._intake.layouts
         self.kept = BriefCache()
         self._reloader = Reloader(self, self._versions)
-        self._writer = Writer(
+        # Before the first thread is started: both may fail while the store is unavailable.
+        if not settings.in_rounds:  # posts that an earlier run has left waiting
+            self.close_round()
+        duties = self._duties(keep_texts_days, round_seconds)
+        self.writer = Writer(
             self._intake,
             lambda: self.detector,
             lock=self._lock,
@@ -110,9 +114,7 @@ class Service(Alerts, Subjects):
             committed=lambda found: self.announce([key for one in found for key in one.alerts]),
             threads=threads,
         )
-        if not settings.in_rounds:  # posts that an earlier run has left waiting
-            self.close_round()
-        self._upkeep = Upkeep(self._duties(keep_texts_days, round_seconds))
+        self._upkeep = Upkeep(duties)
 
     def _duties(self, days: float | None, seconds: float | None) -> list[Duty]:
         duties = []
@@ -175,7 +177,7 @@ class Service(Alerts, Subjects):
         """Commit queued posts, and end the threads."""
         self._upkeep.close()
         self._reloader.close()
-        self._writer.close()
+        self.writer.close()
 
     # Posts
 
@@ -190,7 +192,7 @@ class Service(Alerts, Subjects):
         written now. In both cases nothing is stored; retry with the same posts.
         """
         check_posts(posts)
-        return self._writer.submit(PostBatch(posts, position))
+        return self.writer.submit(PostBatch(posts, position))
 
     def position(self, source: str) -> str | None:
         """Return how far a source has been read, as committed; None at its beginning."""
@@ -313,7 +315,7 @@ class Service(Alerts, Subjects):
             marks = precision_of(session)
         query = "SELECT count(*), coalesce(sum(posts), 0) FROM subjects"
         [(subjects, posts)] = self.kept.get(query, lambda: self.store.rows(query))
-        writer, detector = self._writer, self.detector
+        writer, detector = self.writer, self.detector
         at = writer.last_commit
         return Statistics(
             subjects=subjects,

@@ -25,8 +25,10 @@ from watchword.errors import (
 from watchword.service.choices import MOST_CONNECTIONS
 from watchword.service.logs import logger, say
 from watchword.service.metrics import Metrics
+from watchword.service.readiness import Readiness
 from watchword.service.records import json_of
 from watchword.service.sources import PostSource, Sources
+from watchword.service.store import patiently
 from watchword.service.webhooks import Dispatcher
 
 try:
@@ -245,7 +247,7 @@ def opened_app(
     with ExitStack() as stack:
         keyring = None
         if not settings.open_to_all_users:
-            keyring = stack.enter_context(Keyring(service.store))
+            keyring = stack.enter_context(patiently(lambda: Keyring(service.store)))
             if keyring.is_empty:
                 say("no tokens: every request is refused (watchword service token add)")
             if outdated := tokens_of_earlier_versions(service.store):
@@ -260,8 +262,9 @@ def opened_app(
             stack.enter_context(bodies)
             stack.callback(service.listen(lambda _: bodies.wake()))
         running = stack.enter_context(Sources(service, sources, metrics=metrics))
+        readiness = stack.enter_context(Readiness(service, running, metrics))
         handlers = ServiceHandlers(
-            service, metrics=metrics, sources=running, limits=settings.limits
+            service, metrics=metrics, readiness=readiness, limits=settings.limits
         )
         app = make_app(
             handlers, keyring=keyring, host=settings.host, public_url=settings.public_url

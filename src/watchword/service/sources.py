@@ -11,7 +11,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, get_args
 
 from watchword.data.flaws import BadLines, Flaw
 from watchword.data.lines import LineBatch
@@ -28,7 +28,11 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 _SHORTEST_WAIT, _LONGEST_WAIT = 0.1, 5.0  # seconds
 _REPORTED = 1000  # bad lines of a source that are logged one by one
+_MISSING = "Rotated files whose lines were not read because they were not found."
 _BAD_LINES = "Lines and entries that were skipped because they are invalid."
+
+SourceState = Literal["reading", "unreadable", "unreachable", "failed", "ended"]
+STATES: tuple[SourceState, ...] = get_args(SourceState)
 
 
 class SourceError(WatchwordError):
@@ -47,6 +51,9 @@ class PostSource(Protocol):
     def read(self, into: Sink) -> None:
         """Read posts into a sink until the source ends or `Stopped` is raised."""
 
+    def lag(self) -> tuple[str, int] | None:
+        """Return a unit, and how much of the source is not read yet; None if that is unknown."""
+
 
 class Sink:
     """The way from a source into the service, which is tried until it has taken the posts."""
@@ -57,7 +64,8 @@ class Sink:
         self._metrics = metrics
         self._bad_lines = 0
         self.stopping = threading.Event()
-        self.is_refused = False  # whether the source must not be read yet
+        self.state: SourceState = "reading"
+        self.missing_files = 0  # rotated files that were not found
 
     def position(self, source: str) -> str | None:
         """Return the position of a source that was committed last."""
@@ -93,6 +101,13 @@ class Sink:
         if self._bad_lines <= _REPORTED:
             fields = {"source": self._name, "place": place, "reason": flaw.private}
             say("line skipped", level=logging.WARNING, **fields)
+
+    def miss(self, files: int, reason: str) -> None:
+        """Report rotated files that were not found, so that their lines are not read."""
+        self.missing_files += files
+        if self._metrics is not None:
+            self._metrics.add("files_missing", _MISSING, files, source=self._name)
+        say(reason, level=logging.ERROR, source=self._name, files=files)
 
     def hold(self, event: str, reason: str, seconds: float) -> float:
         """Log why the source waits, and wait; return the seconds to wait the next time."""
@@ -171,9 +186,19 @@ class Sources:
                 thread.join()
 
     @property
-    def refused(self) -> list[str]:
-        """The sources that wait until they may be read."""
-        return [one.name for one, sink in self._pairs if sink.is_refused]
+    def missing_files(self) -> int:
+        """The number of rotated files that were not found."""
+        return sum(sink.missing_files for _, sink in self._pairs)
+
+    def states(self) -> dict[str, SourceState]:
+        """Return the state of each source."""
+        return {source.name: sink.state for source, sink in self._pairs}
+
+    def lags(self) -> dict[str, tuple[str, int]]:
+        """Return the unit and the amount of what is not read yet, of sources that can tell."""
+        readable = [source for source, sink in self._pairs if sink.state == "reading"]
+        lags = {source.name: source.lag() for source in readable}
+        return {name: lag for name, lag in lags.items() if lag is not None}
 
     def wait(self) -> None:
         """Wait until all sources have ended."""
@@ -189,14 +214,16 @@ class Sources:
         say("source started", source=source.name)
         try:
             source.read(sink)
+            sink.state = "ended"
             say("source ended", source=source.name)
         except Stopped:
+            sink.state = "ended"
             say("source stopped", source=source.name)
         except (WatchwordError, OSError) as error:
+            sink.state = "failed"
             self.failed[source.name] = str(error)
             say("source failed", level=logging.ERROR, source=source.name, reason=str(error))
         except Exception as error:
+            sink.state = "failed"
             self.failed[source.name] = type(error).__name__
             logger.exception("source failed")
-        finally:
-            sink.is_refused = False

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -188,6 +189,12 @@ class SqliteStore(Store):
         [(is_busy, *_)] = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         connection.execute(f"PRAGMA busy_timeout = {int(1000 * _TIMEOUT)}")
         self._log_must_go = bool(is_busy)
+
+    def free_bytes(self) -> int | None:
+        """Return the free space on the disk of the file; None if its folder is gone."""
+        with suppress(OSError):
+            return shutil.disk_usage(Path(self._target).parent).free
+        return None
 
     def close(self) -> None:
         """Close all connections; the log moves into the file."""

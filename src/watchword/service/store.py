@@ -10,20 +10,25 @@ docs/service-store.md describes the schema.
 
 from __future__ import annotations
 
+import logging
 import queue
 import re
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from watchword._files import AnyPath
-from watchword.errors import StoreError
+from watchword.errors import StoreError, StoreUnavailableError
+from watchword.service.logs import say
 
 Row = tuple[Any, ...]
 
 MOST_ID_BYTES = 1_000  # of an id as UTF-8: an index of PostgreSQL takes 2,704
+_Result = TypeVar("_Result")
+_SHORTEST_WAIT, _LONGEST_WAIT = 0.1, 5.0  # seconds
 _MOST_IDLE = 8  # connections that are kept for later
 
 
@@ -211,6 +216,10 @@ class Store(ABC):
     def scrub(self) -> None:
         """Overwrite the remains of deleted rows on the disk, as far as the store can."""
 
+    def free_bytes(self) -> int | None:
+        """Return the free space on the disk of the store; None if it is on another machine."""
+        return None
+
     @abstractmethod
     def close(self) -> None:
         """Close all connections."""
@@ -254,6 +263,19 @@ def connect(url: str) -> Store:
     raise StoreError(
         f"unknown kind of store {scheme!r}: use a file path, or postgresql://USER@HOST/NAME"
     )
+
+
+def patiently(action: Callable[[], _Result]) -> _Result:
+    """Return the result of an action, which is repeated until the store is available."""
+    wait = _SHORTEST_WAIT
+    while True:
+        try:
+            return action()
+        except StoreUnavailableError as error:  # noqa: PERF203
+            fields = {"reason": str(error), "seconds": wait}
+            say("service waits for the store", level=logging.WARNING, **fields)
+            time.sleep(wait)
+            wait = min(2 * wait, _LONGEST_WAIT)
 
 
 def shown_url(url: str) -> str:

@@ -143,6 +143,13 @@ def dead_letters(store: Store) -> list[DeadLetter]:
     return [DeadLetter(*row) for row in rows]
 
 
+def unsettled_deliveries(store: Store) -> tuple[int, int]:
+    """Return how many deliveries are due, now or later, and how many failed for good."""
+    query = "SELECT state, COUNT(*) FROM deliveries WHERE state IN ('due', 'dead') GROUP BY state"
+    counts: dict[str, int] = dict(store.rows(query))
+    return counts.get("due", 0), counts.get("dead", 0)
+
+
 def retry_dead_letters(store: Store) -> int:
     """Make all dead letters due again, and return their number."""
     again = store.change(

@@ -1,17 +1,19 @@
 """Several processes for one service: they share the listening socket and the store.
 
 The first worker also reads the sources and delivers to webhooks. A worker that ends by itself is
-started again.
+started again, after a wait if it ended at once. The processes share a folder with their metrics.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -21,9 +23,12 @@ from types import FrameType
 
 from watchword.errors import WatchwordError
 from watchword.service.logs import say
+from watchword.service.metrics import FOLDER as METRICS_FOLDER
+from watchword.service.metrics import mark_process_dead
 
 _SOON = 5.0  # seconds: a worker that ends within them cannot work
-_MOST_FAILURES = 3
+_MOST_FAILURES = 3  # of workers in a row, unless one has worked before
+_LONGEST_WAIT = 30.0  # seconds before another start
 _CHECK = 0.2  # seconds between looks at the workers
 
 
@@ -76,6 +81,9 @@ class Supervisor:
         self._ours, self._theirs = -1, -1
         self._running: dict[int, tuple[subprocess.Popen[bytes], float]] = {}
         self._failures = 0
+        self._has_worked = False
+        self._start_at = 0.0
+        self._metrics = ""  # the folder with the metrics of all workers
         self._stopping = False
 
     def run(self) -> None:
@@ -88,18 +96,22 @@ class Supervisor:
         }
         before = {number: signal.signal(number, one) for number, one in handlers.items()}
         try:
+            self._metrics = tempfile.mkdtemp(prefix="watchword-metrics-")
             while not self._stopping:
                 self._start_missing()
                 time.sleep(_CHECK)
                 self._check()
         finally:
             self._end()
+            shutil.rmtree(self._metrics, ignore_errors=True)
             for number, handler in before.items():
                 signal.signal(number, handler)
             os.close(self._ours)
             os.close(self._theirs)
 
     def _start_missing(self) -> None:
+        if time.monotonic() < self._start_at:
+            return
         for number in range(self._count):
             if number not in self._running and not self._stopping:
                 with _hangups_held_back():
@@ -111,22 +123,27 @@ class Supervisor:
             [sys.executable, "-m", "watchword", *self._command, "--worker", own.spelt()],
             pass_fds=(own.listener, own.lifeline),
             stdin=None if number == 0 else subprocess.DEVNULL,
+            env={**os.environ, METRICS_FOLDER: self._metrics},
         )
         self._running[number] = process, time.monotonic()
 
     def _check(self) -> None:
+        now = time.monotonic()
         for number, (process, since) in list(self._running.items()):
+            self._has_worked |= now - since > _SOON
             code = process.poll()
             if code is None or self._stopping:
                 continue
             del self._running[number]
+            mark_process_dead(process.pid, self._metrics)  # type: ignore[no-untyped-call]
             say("worker ended", level=logging.ERROR, worker=number, code=code)
-            if time.monotonic() - since > _SOON:
+            if now - since > _SOON or code < 0:  # it was killed
                 self._failures = 0
                 continue
             self._failures += 1
-            if self._failures >= _MOST_FAILURES:
+            if self._failures >= _MOST_FAILURES and not self._has_worked:
                 raise WorkersError("the workers exit at once: see the log")
+            self._start_at = now + min(2.0 ** min(self._failures - 1, 10), _LONGEST_WAIT)
 
     def _stop(self, _number: int, _frame: FrameType | None) -> None:
         self._stopping = True

@@ -74,6 +74,7 @@ class Writer:
         self._is_closing = False
         self.rates = Rates()
         self.accepted = self.duplicates = self.failures = 0
+        self.is_failing = False  #: whether the latest group could not be committed
         self.last_commit: float | None = None
         self._workers = [
             threading.Thread(target=self._score_all, name="watchword-score", daemon=True),
@@ -157,6 +158,7 @@ class Writer:
                 receipts = self._intake.accept(group)
         except StoreError as error:
             self.failures += 1
+            self.is_failing = True
             self._fail(group.batches, error)
             return
         except Exception as error:
@@ -172,7 +174,7 @@ class Writer:
         duplicates = sum(one.duplicates for one in receipts)
         self.accepted += accepted
         self.duplicates += duplicates
-        self.last_commit = time.time()
+        self.is_failing, self.last_commit = False, time.time()
         self.rates.add(accepted)
         with self._state:
             self.queued -= accepted + duplicates

@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
@@ -233,7 +233,7 @@ def run(
     from watchword.service.logs import json_logs, say
     from watchword.service.runner import Service
     from watchword.service.serving import serve_until_interrupted
-    from watchword.service.store import shown_url
+    from watchword.service.store import patiently, shown_url
     from watchword.service.workers import Supervisor, Worker
     from watchword.web.listening import listening, url_of
 
@@ -260,11 +260,20 @@ def run(
             Supervisor(sys.argv[1:], listens, workers).run()
             return
         is_first = own is None or own.number == 0
-        with term_as_interrupt():
+        with term_as_interrupt(), ExitStack() as stack:
             if own is not None:
                 own.end_with_parent()
-            opened = Service.open(store, model, rule, threads=threads or 1, **reading)
-            with opened as served, _reloading(served, hangups):
+
+            def opened() -> Service:
+                service = Service.open(store, model, rule, threads=threads or 1, **reading)
+                return stack.enter_context(service)
+
+            try:
+                served = patiently(opened)
+            except KeyboardInterrupt:
+                say("service stopped")
+                return
+            with _reloading(served, hangups):
                 serve_until_interrupted(
                     served,
                     listens,
