@@ -183,7 +183,9 @@ def test_runs_by_chunk_are_scored_and_compared(here, collection):
     assert interval["value"] == pytest.approx(theirs["erde50"] - ours["erde50"])
     assert ours["intervals"]["f1"]["low"] <= ours["f1"] <= ours["intervals"]["f1"]["high"]
     assert (here / "s.csv").read_text().startswith("name,subjects,positives,alerts,precision,")
-    assert r"\begin{tabular}" in (here / "s.tex").read_text()
+    assert ",erde50_low,erde50_high," in (here / "s.csv").read_text()
+    assert "minus ours & theirs" in (here / "s.tex").read_text()
+    assert (here / "s.tex").read_text().count(r"\begin{tabular}") == 3  # with two of intervals
     table = call("erisk", "score", test, "runs", "--intervals", "--baseline", "theirs", "--table")
     assert "Differences to theirs, paired (* excludes 0):" in table.output
 

@@ -5,6 +5,7 @@ import io
 import json
 import math
 
+import numpy as np
 import pytest
 
 from erisk_files import write
@@ -12,11 +13,15 @@ from watchword.erisk import (
     ChunkDecision,
     CollectionWarning,
     RoundRun,
+    RunIntervals,
     read_runs,
     score_runs,
     write_submissions,
 )
+from watchword.erisk.scoring import run_interval_lines
 from watchword.errors import DataFormatError
+from watchword.evaluation.metrics import Interval
+from watchword.evaluation.paired_tests import randomization_test
 
 TRUTH = {"ann": "positive", "bob": "positive", "cid": "negative", "dee": "negative"}
 
@@ -272,11 +277,18 @@ def test_the_latency_parameter_of_mentalriskes_must_be_given(tmp_path):
         scored(path, measures="mentalriskes")
 
 
-def test_a_class_outside_the_truth_is_an_error(tmp_path):
+def test_a_class_outside_the_truth_counts_as_a_further_class(tmp_path):
     truth = write(tmp_path / "gold.csv", CLASSES)
-    log = log_of(tmp_path / "ours.jsonl", [("ann", 1, 0.5, 0)])
-    with pytest.raises(DataFormatError, match="run ours: positive is not a class of the golden"):
-        score_runs(truth, [log])
+    rows = [("ann", "anxiety", 1, 0), ("bob", "depresion", 1, 0)]
+    log = log_of(tmp_path / "ours.jsonl", [*rows, ("cid", 0, 0, 0), ("dee", 0, 0, 0)])
+    with pytest.warns(CollectionWarning, match="ours: depresion is not a class of the golden"):
+        board = score_runs(truth, [log], measures="mentalriskes", latency_p=0.0314)
+    measures = board.runs[0].measures
+    # The means are those of scikit-learn: over anxiety, depression, none and the misspelt class.
+    assert measures["accuracy"] == 3 / 4
+    assert measures["macro_recall"] == pytest.approx((1 + 0 + 1 + 0) / 4)
+    assert measures["macro_f1"] == pytest.approx((1 + 0 + 1 + 0) / 4)
+    assert score_runs(truth, [log]).runs[0].measures["recall"] == 1  # without classes, no warning
 
 
 def test_named_classes_are_positive_for_golden_truth_of_two_classes(tmp_path):
@@ -371,6 +383,23 @@ def test_a_p_value_is_the_share_of_exchanges_with_a_difference_as_large():
     assert board.p_values(repeats=4000)["wrong"]["erde50"] == pytest.approx(0.5, abs=0.03)
 
 
+def test_rounding_errors_are_neither_starred_nor_significant():
+    rounding = Interval(3e-17, 1e-17, 5e-17, 0)
+    [line] = [
+        line
+        for line in run_interval_lines([RunIntervals("late", "soon", {"f1": rounding})])
+        if line.startswith("F1")
+    ]
+    assert "*" not in line
+    assert Interval(0.1, 1e-3, 0.2, 0).excludes_zero
+
+    def noise(_truth, values):
+        return float(values.sum())
+
+    truth, values = np.arange(20) < 10, np.full(20, 1e-17)
+    assert randomization_test(noise, truth, [values], [-values], seed=0, repeats=50) == 1
+
+
 def test_any_run_can_be_the_baseline():
     found = BOARD.differences("late", repeats=5)
     assert [one.name for one in found] == ["soon", "late & later_1"]
@@ -417,3 +446,15 @@ def test_latex_is_escaped_and_the_best_value_bold():
     soon = next(line for line in found.splitlines() if line.startswith("soon & "))
     assert r"\textbf{0.45}" in soon  # ERDE5 of 10/40 · lc₅(1), lower is better
     assert found.count(r"\begin{tabular}") == found.count(r"\end{tabular}") == 2
+
+
+def test_latex_and_csv_have_the_intervals_that_they_are_given():
+    own, between = BOARD.intervals(repeats=50), BOARD.differences(repeats=50)
+    found = BOARD.to_latex(own, between)
+    assert found.count(r"\begin{tabular}") == 4
+    erde5 = own[0].intervals["erde5"]
+    cell = f"{100 * erde5.value:.2f} [{100 * erde5.low:.2f}, {100 * erde5.high:.2f}]"
+    assert rf"ERDE5 \% & {cell} & " in found
+    assert r"latency & +8.0 [+8.0, +8.0]* & " in found
+    [row, *_] = csv.DictReader(io.StringIO(BOARD.to_csv(own)))
+    assert (float(row["erde5_low"]), float(row["erde5_high"])) == (erde5.low, erde5.high)

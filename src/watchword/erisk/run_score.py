@@ -104,6 +104,13 @@ def score_run(
     """Measure a run; delays by chunk need the number of writings of each subject."""
     if isinstance(run, RoundRun):
         outcomes = _round_outcomes(run, truth)
+        classes = {*truth.values()}
+        strange = sorted({*run.classes.values()} - classes)
+        if strange and kind == "mentalriskes" and not classes <= {POSITIVE, NEGATIVE}:
+            warn_about_data(
+                f"run {run.name}: {listed(strange)} not a class of the golden truth; its means "
+                "count it as a further class, as the official measures do"
+            )
         scores = {}
         for rounds in rankings:
             if own := run.scores.get(rounds):
@@ -188,12 +195,9 @@ def _round_outcomes(run: RoundRun, truth: Mapping[str, str]) -> RunOutcomes:
     classes: tuple[NDArray[Any], NDArray[Any]] = is_positive, alerted
     known = {*truth.values()}
     if not known <= {POSITIVE, NEGATIVE}:
-        if wrong := sorted({*run.classes.values()} - known):
-            raise DataFormatError(
-                f"run {run.name}: {listed(wrong)} not a class of the golden truth "
-                f"({', '.join(sorted(known))})"
-            )
-        numbers = {name: at for at, name in enumerate(sorted({*known, NEGATIVE}))}
+        numbers = {
+            name: at for at, name in enumerate(sorted({*known, *run.classes.values(), NEGATIVE}))
+        }
         decided = [numbers[run.classes.get(one, NEGATIVE)] for one in subjects]
         classes = np.array([numbers[truth[one]] for one in subjects]), np.array(decided)
     return RunOutcomes(

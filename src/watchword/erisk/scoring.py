@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from watchword._checks import as_choice, as_whole
-from watchword._display import aligned, csv_of, visible
+from watchword._display import aligned, csv_of, finite, visible
 from watchword._files import AnyPath
 from watchword.erisk.layout import Collection
 from watchword.erisk.run_files import ChunkRun, RoundRun, read_runs
@@ -84,23 +84,38 @@ class Scoreboard:
         """Return plain data for JSON, one object per run."""
         return [run.to_dict() for run in self.runs]
 
-    def to_csv(self, *, spreadsheet_safe: bool = False) -> str:
-        """Return a row per run and a column per measure; undefined measures are empty."""
+    def to_csv(
+        self, intervals: Sequence[RunIntervals] = (), *, spreadsheet_safe: bool = False
+    ) -> str:
+        """Return a row per run and a column per measure; undefined measures are empty.
+
+        With the result of `intervals`, columns such as `f1_low` and `f1_high` follow.
+        """
         names = list(dict.fromkeys(name for run in self.runs for name in run.measures))
         rows = [
             {name: getattr(run, name) for name in COUNTED}
             | {name: run.measures.get(name) for name in names}
             for run in self.runs
         ]
+        for row, own in zip(rows, intervals, strict=False):
+            for name in names:
+                interval = own.intervals.get(name)
+                for end in ("low", "high"):
+                    value = math.nan if interval is None else getattr(interval, end)
+                    row[f"{name}_{end}"] = finite(value)
         return csv_of(rows, spreadsheet_safe=spreadsheet_safe)
 
-    def to_latex(self) -> str:
-        """Return the tables of decisions and rankings for LaTeX with booktabs, best values bold."""
+    def to_latex(self, *intervals: Sequence[RunIntervals]) -> str:
+        """Return the tables of decisions and rankings for LaTeX with booktabs, best values bold.
+
+        The results of `intervals` and `differences` become further tables.
+        """
         tables = [latex_of(self._decisions(), len(self.runs), words=1)]
         if ranked := self._rankings():
             for rounds in dict.fromkeys(row[1] for row in ranked[1:]):
                 rows = [row for row in ranked[1:] if row[1] == rounds]
                 tables.append(latex_of([ranked[0], *rows], len(rows), words=2))
+        tables += [latex_of(_interval_rows(runs), 0, words=1) for runs in intervals if runs]
         return "\n".join(tables)
 
     def intervals(
@@ -275,9 +290,14 @@ def run_interval_lines(found: Sequence[RunIntervals]) -> list[str]:
 
     Differences whose interval excludes 0 are marked with a star.
     """
-    names = list(dict.fromkeys(name for one in found for name in one.intervals))
-    rows = [[title_of(name), *(_interval_cell(name, one) for one in found)] for name in names]
-    return aligned([["", *(one.name for one in found)], *rows])
+    return aligned(_interval_rows(found))
+
+
+def _interval_rows(runs: Sequence[RunIntervals]) -> list[list[str]]:
+    head = ["" if runs[0].baseline is None else f"minus {runs[0].baseline}"]
+    names = dict.fromkeys(name for run in runs for name in run.intervals)
+    rows = [[title_of(name), *(_interval_cell(name, run) for run in runs)] for name in names]
+    return [head + [run.name for run in runs], *rows]
 
 
 def _interval_cell(name: str, run: RunIntervals) -> str:
@@ -285,7 +305,7 @@ def _interval_cell(name: str, run: RunIntervals) -> str:
         return "–"
     found, is_difference = run.intervals[name], run.baseline is not None
     value, low, high = interval_cells(name, found, "+" if is_difference else "")
-    star = "" if not is_difference else "*" if found.low > 0 or found.high < 0 else " "
+    star = "" if not is_difference else "*" if found.excludes_zero else " "
     return f"{value} [{low}, {high}]{star}"
 
 
@@ -327,7 +347,7 @@ def markdown_of(rows: Sequence[Sequence[str]], *, words: int = 1) -> str:
 
 
 def latex_of(rows: Sequence[Sequence[str]], runs: int, words: int, *, note: str = "") -> str:
-    """Return a tabular; the best value of each column is bold in the rows of runs.
+    """Return a tabular; the best value of each column is bold in the rows of runs, which are first.
 
     `note` is printed in a last row of the table.
     """
@@ -344,7 +364,7 @@ def latex_of(rows: Sequence[Sequence[str]], runs: int, words: int, *, note: str 
     lines = [rf"\begin{{tabular}}{{{'l' * words}{'r' * (len(rows[0]) - words)}}}", r"\toprule"]
     lines += [" & ".join(map(_latex_title, rows[0])) + r" \\", r"\midrule"]
     for at, row in enumerate(body):
-        if at == runs:
+        if runs and at == runs:
             lines.append(r"\midrule")
         lines.append(" & ".join(row) + r" \\")
     if note:

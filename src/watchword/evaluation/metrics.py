@@ -26,6 +26,9 @@ CHUNKS = 10  # eRisk 2017 and 2018
 LATENCY_P = 0.0078  # of the penalty, at eRisk
 
 
+ROUNDING = 1e-9  # differences of measures that are smaller may come from the order of sums
+
+
 @dataclass(frozen=True)
 class ErdeBounds:
     """The ERDE of never alerting, and of alerting exactly the positives at the first step.
@@ -64,6 +67,11 @@ class Interval:
         ends = [0.5 - confidence_level / 2, 0.5 + confidence_level / 2]
         low, high = np.quantile(defined, ends) if defined.size else (math.nan, math.nan)
         return cls(value, float(low), float(high), resampled.size - defined.size)
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether all differences are on one side of zero, by more than rounding errors."""
+        return self.low > ROUNDING or self.high < -ROUNDING
 
 
 def latency_cost(delays: ArrayLike, deadline: float) -> FloatArray:

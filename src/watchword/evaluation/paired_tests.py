@@ -9,6 +9,7 @@ import numpy as np
 
 from watchword._arrays import BoolArray
 from watchword._checks import as_whole
+from watchword.evaluation.metrics import ROUNDING
 
 
 def randomization_test(
@@ -51,6 +52,6 @@ def randomization_test(
     generator, times = np.random.default_rng(seed), as_whole("repeats", repeats, 1)
     draws = (generator.random(truth.size) < 0.5 for _ in range(times))
     # Sums in another order may differ in the last digit.
-    least = observed * (1 - 1e-9)
+    least = observed * (1 - ROUNDING) - ROUNDING
     extreme = sum(difference(swapped) >= least for swapped in draws)
     return (1 + extreme) / (1 + times)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from watchword.cli.commands.erisk import erisk
 from watchword.cli.options import flag, option, table_option
 from watchword.cli.stream_options import whole_numbers
 from watchword.erisk import Scoreboard, score_runs
-from watchword.erisk.run_score import MEASURES
+from watchword.erisk.run_score import MEASURES, RunIntervals
 from watchword.erisk.scoring import MENTALRISKES_P, run_interval_lines
 from watchword.erisk.symptoms import read_judgements, read_ranking, score_ranking, table_of
 from watchword.evaluation.metrics import LATENCY_P
@@ -98,36 +99,38 @@ def score(
         raise click.UsageError(f"--measures mentalriskes requires --latency-p: {MENTALRISKES_P}")
     check_folders(csv, latex)
     found = score_runs(truth, runs, measures=measures, latency_p=latency_p, **options)
+    own = found.intervals() if intervals else []
+    between = found.differences(baseline) if intervals else []
     if csv is not None:
-        write_text(csv, found.to_csv())
+        write_text(csv, found.to_csv(own))
     if latex is not None:
-        write_text(latex, found.to_latex())
+        write_text(latex, found.to_latex(own, between))
     if "-" in (csv, latex):
         return
     if table:
-        show("\n".join([str(found), *_lines(found, intervals, baseline)]))
+        show("\n".join([str(found), *_lines(own, between)]))
     else:
-        emit(_records(found, intervals, baseline))
+        emit(_records(found, own, between))
 
 
-def _lines(found: Scoreboard, intervals: bool, baseline: str | None) -> list[str]:
-    if not intervals:
+def _lines(own: Sequence[RunIntervals], between: Sequence[RunIntervals]) -> list[str]:
+    if not own:
         return []
-    lines = ["", "95 % bootstrap intervals:", *run_interval_lines(found.intervals())]
-    if between := found.differences(baseline):
+    lines = ["", "95 % bootstrap intervals:", *run_interval_lines(own)]
+    if between:
         title = f"Differences to {between[0].baseline}, paired (* excludes 0):"
         lines += ["", title, *run_interval_lines(between)]
     return lines
 
 
-def _records(found: Scoreboard, intervals: bool, baseline: str | None) -> list[dict[str, Any]]:
+def _records(
+    found: Scoreboard, own: Sequence[RunIntervals], between: Sequence[RunIntervals]
+) -> list[dict[str, Any]]:
     records = found.to_dict()
-    if not intervals:
-        return records
-    between = {one.name: one for one in found.differences(baseline)}
-    for record, own in zip(records, found.intervals(), strict=True):
-        record["intervals"] = {name: asdict(each) for name, each in own.intervals.items()}
-        if other := between.get(record["name"]):
+    by_name = {run.name: run for run in between}
+    for record, run in zip(records, own, strict=False):
+        record["intervals"] = {name: asdict(each) for name, each in run.intervals.items()}
+        if other := by_name.get(record["name"]):
             differences = {name: asdict(each) for name, each in other.intervals.items()}
             record["differences"] = {"baseline": other.baseline, **differences}
     return records
