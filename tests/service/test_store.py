@@ -3,8 +3,10 @@
 import contextlib
 import resource
 import select
+import shutil
 import signal
 import sqlite3
+import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +16,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from postgres import program
 from services import opened, post, saved_model, send, vectors
 from waiting import wait_until
 from watchword.errors import MissingExtraError, StoreError, StoreUnavailableError
@@ -448,6 +451,58 @@ def test_a_backup_is_a_whole_store_of_one_moment(tmp_path, model):
         posts = service.store.rows("SELECT count(*) FROM posts")[0][0]
         assert posts == sum(own[0] for own in found.values())  # of one moment
     assert copy.stat().st_mode & 0o777 == 0o600
+
+
+def raise_alerts(url, model, *subjects, **options):
+    """Open a service, raise an alert about each subject, and return the ids."""
+    with opened(url, model, **options) as service:
+        return [send(service, post(subject, 1)).alerts[0] for subject in subjects]
+
+
+def test_a_restored_backup_never_uses_ids_of_alerts_again(tmp_path, model):
+    path, copy = tmp_path / "watch.db", tmp_path / "copy.db"
+    with opened(str(path), model) as service:
+        send(service, post("ann", 1))
+        service.store.backup(copy)
+        send(service, post("bob", 1), post("cid", 1))
+        used = [alert.id for alert in service.alerts()]
+    for _ in range(2):  # the same backup may be restored more than once
+        shutil.copyfile(copy, path)
+        for number in raise_alerts(str(path), model, "dan", "eve"):
+            assert number > max(used)
+            used.append(number)
+    assert raise_alerts(str(path), model, "fay") == [used[-1] + 1]  # only restoring skips ids
+
+
+def test_a_backup_without_alerts_skips_their_ids_as_well(tmp_path, model):
+    path, copy = str(tmp_path / "watch.db"), tmp_path / "copy.db"
+    with opened(path, model) as service:
+        service.store.backup(copy)
+    used = raise_alerts(path, model, "ann", "bob")
+    assert raise_alerts(str(copy), model, "cid") > used
+
+
+def test_an_operator_can_say_that_a_store_was_restored(store_url, model):
+    used = raise_alerts(store_url, model, "ann", "bob")
+    [number] = raise_alerts(store_url, model, "cid", is_restored=True)
+    assert number > max(used) + 1
+    assert raise_alerts(store_url, model, "dan") == [number + 1]
+
+
+def test_a_restored_dump_never_uses_ids_of_alerts_again(postgres, model):
+    url = postgres.new_database()
+    used = raise_alerts(url, model, "ann")
+    dump = subprocess.run(
+        [program("pg_dump"), "--format=custom", url], check=True, capture_output=True
+    ).stdout
+    used += raise_alerts(url, model, "bob", "cid")
+    for _ in range(2):
+        command = [program("pg_restore"), "--clean", "--dbname", url]
+        subprocess.run(command, input=dump, check=True)
+        for number in raise_alerts(url, model, "dan", "eve"):
+            assert number > max(used)
+            used.append(number)
+    assert raise_alerts(url, model, "fay") == [used[-1] + 1]
 
 
 def test_a_backup_onto_the_store_itself_is_refused(tmp_path):

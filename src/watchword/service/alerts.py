@@ -13,6 +13,7 @@ from watchword._checks import Label, as_choice, reprs
 from watchword.errors import UnknownAlertError, UnknownLabelError
 from watchword.reasons.alert import AlertReasons, alert_reasons
 from watchword.service.choices import VERDICTS, Verdict
+from watchword.service.logs import logger
 from watchword.service.records import (
     Alert,
     Mark,
@@ -148,6 +149,21 @@ def _score(detector: Detector, one: Raised, gains: Sequence[dict[Label, float]])
     value, other = total[:, column].copy(), best_other(total, column).copy()
     step = Step(np.array([one.delay]), value, other, none, none, 0, memory, last)
     return float(step.score(ranking_score(detector.policy))[0])
+
+
+def avoid_used_ids(store: Store, *, is_restored: bool = False) -> None:
+    """Let new alerts of a restored store have ids that were not used after its backup.
+
+    They begin with the milliseconds since 1970, which no counter reaches by itself: so they are
+    above all earlier ones, even if the same backup is restored again. `is_restored` says that the
+    store was restored in a way that it cannot notice.
+    """
+    with store.writing() as session:
+        session.lock("alerts")
+        if is_restored or session.is_restored():
+            session.skip_ids("alerts", now() // 1_000)
+            logger.info("the store was restored: new alerts have ids that were never used")
+        session.mark_as_used()
 
 
 AlertSort = Literal["newest", "oldest", "score", "subject", "label", "time"]

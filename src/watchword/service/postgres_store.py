@@ -22,6 +22,7 @@ except ImportError as error:
     raise MissingExtraError.of("postgres", "a store in PostgreSQL needs psycopg") from error
 
 _LOCKS = 0x7777_0000  # of this program among the advisory locks of the database
+_WRITTEN_BY = "written by transaction"  # name of a fact
 _NAMES = {"schema": 1, "alerts": 2, "rounds": 3, "lessons": 4}
 # Unless the URL has others: a server that can no longer be reached is noticed within half a minute.
 _CONNECTION: dict[str, Any] = {
@@ -76,6 +77,26 @@ class _PostgresSession(Session):
     def new_ids(self, table: str, count: int) -> Sequence[int]:
         query = f"SELECT nextval(pg_get_serial_sequence('{table}', 'id'))"
         return sorted(key for (key,) in self.run(f"{query} FROM generate_series(1, ?)", count))
+
+    def skip_ids(self, table: str, least: int) -> None:
+        self.run(
+            "SELECT setval(s.name, greatest(nextval(s.name), ?)) "
+            "FROM (SELECT pg_get_serial_sequence(?, 'id')::regclass AS name) AS s",
+            *(least, table),
+        )
+
+    def is_restored(self) -> bool:
+        """Return whether another transaction wrote the fact than the one that it names.
+
+        A dump has the value, but not the transaction.
+        """
+        query = "SELECT 1 FROM facts WHERE name = ? AND value <> xmin::text"
+        return bool(self.run(query, _WRITTEN_BY))
+
+    def mark_as_used(self) -> None:
+        if self.is_restored() or not self.run("SELECT 1 FROM facts WHERE name = ?", _WRITTEN_BY):
+            [(number,)] = self.run("SELECT (txid_current() & 4294967295)::text")
+            self.set_fact(_WRITTEN_BY, number)
 
     def contains(self, column: str) -> str:
         return f"position(?::bytea IN {column}) > 0"

@@ -16,7 +16,7 @@ from pathlib import Path
 from watchword._checks import as_choice, as_whole
 from watchword._files import AnyPath
 from watchword.service import lessons
-from watchword.service.alerts import Alerts, precision_of
+from watchword.service.alerts import Alerts, avoid_used_ids, precision_of
 from watchword.service.brief_cache import BriefCache
 from watchword.service.choices import (
     MODEL_LIMIT,
@@ -144,6 +144,7 @@ class Service(Alerts, Subjects):
         round_seconds: float | None = None,
         queue_posts: int = QUEUE_POSTS,
         threads: int = 1,
+        is_restored: bool = False,
     ) -> Iterator[Service]:
         """Open or create a store, and run the service until the end of the context.
 
@@ -151,7 +152,8 @@ class Service(Alerts, Subjects):
         order of arrival, or by time (re-reads the subject). Texts are stored only with
         `store_texts`, and for `keep_texts_days` if given. `round_seconds` is the length of a round,
         which population policies need; rounds are read in the order of arrival. `submit` refuses
-        posts while more than `queue_posts` wait.
+        posts while more than `queue_posts` wait. `is_restored` says that the store was restored
+        from a copy that neither `Store.backup` nor pg_dump made; these are noticed.
         """
         as_choice("order", order, ORDERS)
         if round_seconds is not None and not round_seconds > 0:
@@ -160,6 +162,7 @@ class Service(Alerts, Subjects):
             raise ValueError("order='time' and round_seconds cannot be used together")
         settings = IntakeSettings(order, store_texts, round_seconds is not None)
         with open_store(store_url) as store:
+            avoid_used_ids(store, is_restored=is_restored)
             service = cls(
                 store,
                 model_path,

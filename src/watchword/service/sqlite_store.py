@@ -48,6 +48,7 @@ _LOG = 32 * 1024 * 1024  # bytes in the log when its content moves to the file
 _LONGEST_LOG = 8 * _LOG  # a log of this length is moved by the next commit
 _MOST_KEYS = 1_024  # per statement
 _TIMEOUT = 5.0  # seconds to wait for another process
+_IS_BACKUP = "is a backup"  # name of a fact
 _LOGS = ("-wal", "-shm")  # added to the name of the file: the log and its index
 
 
@@ -76,6 +77,22 @@ class _SqliteSession(Session):
     def new_ids(self, table: str, count: int) -> Sequence[int]:
         [(last,)] = self.run(f"SELECT coalesce(max(id), 0) FROM {table}")
         return range(last + 1, last + 1 + count)
+
+    def skip_ids(self, table: str, least: int) -> None:
+        self.run(
+            "UPDATE sqlite_sequence SET seq = ? WHERE name = ? AND seq < ?", least, table, least
+        )
+        self.run(
+            "INSERT INTO sqlite_sequence (name, seq) SELECT ?, ? "
+            "WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = ?)",
+            *(table, least, table),
+        )
+
+    def is_restored(self) -> bool:
+        return bool(self.run("SELECT 1 FROM facts WHERE name = ?", _IS_BACKUP))
+
+    def mark_as_used(self) -> None:
+        self.run("DELETE FROM facts WHERE name = ?", _IS_BACKUP)
 
     def contains(self, column: str) -> str:
         return f"instr({column}, ?) > 0"
@@ -170,8 +187,10 @@ class SqliteStore(Store):
         with writing_to(path), self._named_errors(), scratch_folder(path, mode=0o700) as folder:
             whole = folder / "copy"
             os.close(os.open(whole, os.O_CREAT | os.O_EXCL | os.O_WRONLY, OWNER_ONLY))
-            with closing(self._open()) as source, closing(sqlite3.connect(whole)) as copy:
+            copying = closing(sqlite3.connect(whole, isolation_level=None))
+            with closing(self._open()) as source, copying as copy:
                 source.backup(copy)  # in one step: in several, each commit would start it again
+                _SqliteSession(copy).set_fact(_IS_BACKUP, "")
                 copy.execute("PRAGMA journal_mode = DELETE")
             whole.replace(os.path.realpath(path))
 

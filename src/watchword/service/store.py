@@ -86,6 +86,18 @@ class Session(ABC):
         """Return unused ids for new rows of a table."""
 
     @abstractmethod
+    def skip_ids(self, table: str, least: int) -> None:
+        """Let the ids of new rows of a table with a counter be at least this."""
+
+    @abstractmethod
+    def is_restored(self) -> bool:
+        """Return whether the store is a backup that was restored since `mark_as_used`."""
+
+    @abstractmethod
+    def mark_as_used(self) -> None:
+        """Remember that this is no backup, or no longer."""
+
+    @abstractmethod
     def contains(self, column: str) -> str:
         """Return the test whether a binary column contains a value."""
 

@@ -94,6 +94,12 @@ _service_options = joined(  # how posts are read
         name="round_seconds",
         type=ABOVE_ZERO,
     ),
+    flag(
+        "--restored",
+        "Give new alerts ids that were never used. Needed once after the store was restored from a "
+        "snapshot of the disk or the like; backups and dumps are noticed.",
+        name="is_restored",
+    ),
     option(
         "--queue POSTS",
         "Largest number of waiting posts; more are refused with status 429.",
