@@ -334,6 +334,7 @@ void bind_questions(nb::class_<Model>& model) {
             "words"_a, "label"_a.none())
         .def("stop_words", &Model::stop_words, "threshold"_a, nb::call_guard<ReleasedGil>())
         .def("is_mapped", &Model::is_mapped, nb::call_guard<ReleasedGil>())
+        .def("was_pruned", &Model::was_pruned, nb::call_guard<ReleasedGil>())
         .def("is_empty", &Model::is_empty, nb::call_guard<ReleasedGil>())
         .def("state", &Model::state, nb::call_guard<ReleasedGil>())
         .def("labels", &Model::labels, nb::call_guard<ReleasedGil>())

@@ -47,13 +47,12 @@ Counts::Counts(const Snapshot& known, std::shared_ptr<const MappedTree> tree, Co
     }
 }
 
-void Counts::forget_unused_labels() {
-    complete_ = false;  // labels without totals
-    for (const Label& label : labels_.sorted_names()) {
-        const LabelId id = *labels_.find(label);
-        if (id >= totals_.size() || totals_[id].documents == 0) labels_.remove(id);
+void Counts::forget_unused(std::vector<LabelId> labels) {
+    std::sort(labels.begin(), labels.end());
+    labels.erase(std::unique(labels.begin(), labels.end()), labels.end());
+    for (const LabelId label : labels) {
+        if (label >= totals_.size() || totals_[label].documents == 0) labels_.remove(label);
     }
-    complete_ = true;
 }
 
 void Counts::grow_label_columns() {

@@ -104,8 +104,8 @@ class Counts {
     // occurrences of n-grams.
     void check_prune_fits(Count floor, unsigned shortest, Count more) const;
 
-    // Removes labels without documents, which a failed attempt to learn may have added.
-    void forget_unused_labels();
+    // Removes those of these labels that have no documents: a failed attempt to learn added them.
+    void forget_unused(std::vector<LabelId> labels);
 
     unsigned max_ngram() const { return max_ngram_; }
     Counting counting() const { return counting_; }

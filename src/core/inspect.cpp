@@ -244,6 +244,11 @@ bool Model::is_mapped() const {
     return counts_->mapped() != nullptr;
 }
 
+bool Model::was_pruned() const {
+    const std::shared_lock guard(lock_);
+    return counts_->was_pruned();
+}
+
 std::uint64_t Model::state() const {
     const std::shared_lock guard(lock_);
     return state_;

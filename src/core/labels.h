@@ -2,8 +2,10 @@
 // sorted order, which columns, ties and sums follow, independent of the order of learning.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -25,29 +27,46 @@ class LabelTypeFailure : public std::runtime_error {
 
 class LabelTable {
    public:
-    std::size_t size() const { return sorted_.size(); }
+    std::size_t size() const { return ids_.size(); }
     LabelId id_limit() const { return static_cast<LabelId>(names_.size()); }
     std::optional<LabelId> find(const Label& label) const;
     LabelId find_or_add(const Label& label) { return find_or_add_all({&label, 1})[0]; }
-    // Adding labels takes one pass over all labels, however many are added at once.
+    // Adds all of them or, if it throws, none.
     std::vector<LabelId> find_or_add_all(std::span<const Label> labels);
     void remove(LabelId id);
 
     const Label& name(LabelId id) const { return names_[id]; }
-    LabelId id_at(LabelPosition position) const { return sorted_[position]; }
-    LabelPosition position(LabelId id) const { return position_[id]; }
+    LabelId id_at(LabelPosition position) const { return order().by_position[position]; }
+    LabelPosition position(LabelId id) const { return order().by_id[id]; }
     std::vector<Label> sorted_names() const;
     bool are_sorted_names(std::span<const Label> labels) const;
 
    private:
+    // Sorted when it is first asked for, by any of the threads that read, so that adding or
+    // removing a label does not take a pass over all of them. Copies sort for themselves.
+    struct Order {
+        Order() = default;
+        Order(const Order&) {}
+        Order& operator=(const Order&) = delete;
+
+        std::mutex mutex;
+        std::atomic<bool> sorted{false};
+        std::vector<LabelId> by_position;
+        std::vector<LabelPosition> by_id;
+    };
+
     LabelId add(const Label& label);
-    void sort();
+    const Order& order() const {
+        if (!order_.sorted.load(std::memory_order_acquire)) [[unlikely]]
+            sort();
+        return order_;
+    }
+    void sort() const;
 
     std::vector<Label> names_;  // by id
     std::vector<LabelId> free_;
     std::map<Label, LabelId> ids_;
-    std::vector<LabelId> sorted_;          // by position
-    std::vector<LabelPosition> position_;  // by id
+    mutable Order order_;
 };
 
 }  // namespace watchword

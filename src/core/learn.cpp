@@ -64,7 +64,11 @@ void for_each_word(const TermBatch& batch, const Visit& visit) {
 
 void Counts::learn(std::span<TermBatch> batches, std::span<const LabelId> labels,
                    unsigned threads) {
-    threads = std::clamp<unsigned>(threads, 1, kShards);
+    // Several threads have leaders of their own, which take memory and time for every label.
+    std::size_t symbols = 0;
+    for (const TermBatch& batch : batches) symbols += batch.symbols.size();
+    const std::size_t useful = 1 + symbols / std::max<std::size_t>(labels_.size(), 1);
+    threads = static_cast<unsigned>(std::clamp<std::size_t>(threads, 1, std::min(kShards, useful)));
     forget_unlearn_index_before(batches);
     grow_label_columns();
     std::vector<Lesson> lessons(batches.size());

@@ -243,7 +243,7 @@ std::vector<LabelId> Model::count(std::span<TermBatch> batches, std::span<const 
             ids = counts_->labels().find_or_add_all(labels);
             counts_->learn(batches, ids, threads);
         } catch (...) {
-            if (counts_->is_complete()) counts_->forget_unused_labels();
+            if (counts_->is_complete()) counts_->forget_unused(ids);
             throw;
         }
     });

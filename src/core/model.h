@@ -172,6 +172,7 @@ class Model {
     std::vector<std::string> stop_words(double threshold) const;
     bool is_empty() const;
     bool is_mapped() const;
+    bool was_pruned() const;
     // A number that changes with every change of the model; unique within the process.
     std::uint64_t state() const;
     std::vector<Label> labels() const;

@@ -20,9 +20,35 @@ void grow(std::vector<T>& values, std::size_t size) {
     values.resize(size);
 }
 
-std::size_t column_of(const Label& label, std::span<const Label> labels) {
-    return static_cast<std::size_t>(std::find(labels.begin(), labels.end(), label) -
-                                    labels.begin());
+// The columns of labels, for many look-ups in turn.
+class Columns {
+   public:
+    explicit Columns(std::span<const Label> labels) : labels_(labels), sorted_(labels.size()) {
+        std::iota(sorted_.begin(), sorted_.end(), std::size_t{0});
+        std::sort(sorted_.begin(), sorted_.end(),
+                  [labels](std::size_t a, std::size_t b) { return labels[a] < labels[b]; });
+    }
+    // The number of labels if this one is not among them.
+    std::size_t of(const Label& label) const {
+        const auto at = std::lower_bound(
+            sorted_.begin(), sorted_.end(), label,
+            [this](std::size_t column, const Label& wanted) { return labels_[column] < wanted; });
+        return at != sorted_.end() && labels_[*at] == label ? *at : labels_.size();
+    }
+
+   private:
+    std::span<const Label> labels_;
+    std::vector<std::size_t> sorted_;
+};
+
+// These labels, and behind them those of the others that are not among them.
+std::vector<Label> united(std::span<const Label> labels, std::span<const Label> others) {
+    const Columns columns(labels);
+    std::vector<Label> every(labels.begin(), labels.end());
+    for (const Label& label : others) {
+        if (columns.of(label) == labels.size()) every.push_back(label);
+    }
+    return every;
 }
 
 }  // namespace
@@ -144,39 +170,32 @@ SubjectRecords SubjectTable::begin(std::span<const std::int64_t> rows, const Gai
 
 // A model may learn or forget labels between two posts; the sums read so far are kept.
 void SubjectTable::align(std::span<const Label> labels) {
-    if (std::equal(labels.begin(), labels.end(), labels_.begin(), labels_.end())) {
-        columns_.resize(labels.size());
-        std::iota(columns_.begin(), columns_.end(), std::size_t{0});
-        return;
-    }
-    const auto is_known = [&](const Label& label) {
-        return column_of(label, labels_) < labels_.size();
-    };
-    if (!std::all_of(labels.begin(), labels.end(), is_known)) {
-        std::vector<Label> every(labels.begin(), labels.end());
-        for (const Label& label : labels_) {
-            if (column_of(label, labels) == labels.size()) every.push_back(label);
-        }
-        rearrange(std::move(every));
-    }
+    if (std::equal(labels.begin(), labels.end(), gained_.begin(), gained_.end())) return;
+    if (united(labels_, labels).size() > labels_.size()) rearrange(united(labels, labels_));
+    gained_.clear();  // until all is done
     columns_.clear();
-    for (const Label& label : labels) columns_.push_back(column_of(label, labels_));
+    const Columns columns(labels_);
+    for (const Label& label : labels) columns_.push_back(columns.of(label));
+    gained_.assign(labels.begin(), labels.end());
 }
 
 void SubjectTable::rearrange(std::vector<Label> labels) {
     if (labels == labels_) return;
-    const std::size_t positive = column_of(positive_, labels);
+    const Columns columns(labels);
+    const std::size_t positive = columns.of(positive_);
     if (positive == labels.size()) throw std::invalid_argument("the positive label is missing");
     std::vector<double> sums;
     sums.reserve(posts_.capacity() * labels.size());
     sums.resize(size_ * labels.size());
     for (std::size_t from = 0; from < labels_.size(); ++from) {
-        const std::size_t to = column_of(labels_[from], labels);
+        const std::size_t to = columns.of(labels_[from]);
         if (to == labels.size()) throw std::invalid_argument("a label would be lost");
         for (std::size_t row = 0; row < size_; ++row) {
             sums[row * labels.size() + to] = sums_[row * labels_.size() + from];
         }
     }
+    gained_.clear();  // their columns are others now
+    columns_.clear();
     sums_ = std::move(sums);
     labels_ = std::move(labels);
     positive_column_ = positive;
@@ -239,7 +258,7 @@ void SubjectTable::advance(const Gains& gains, SubjectRecords& records) {
     if (sums_log_ratios_) step.log_ratios = turn_.log_ratios;
     watchword::advance(*policy_, step, turn_.read, turn_.decided, turn_.alerts);
     commit(records);
-    if (turn_.rows.size() > kMostKept) turn_ = {};
+    if (turn_.rows.size() * labels_.size() > kMostKept) turn_ = {};
 }
 
 void SubjectTable::commit(SubjectRecords& records) {
@@ -278,11 +297,7 @@ void SubjectTable::restore(std::span<const Label> labels, std::uint32_t rounds,
         state.memory.size() != count * memory_columns_) {
         throw std::invalid_argument("the state does not fit the table");
     }
-    std::vector<Label> every(labels.begin(), labels.end());
-    for (const Label& label : labels_) {
-        if (column_of(label, labels) == labels.size()) every.push_back(label);
-    }
-    rearrange(std::move(every));
+    rearrange(united(labels, labels_));
     rounds_ = rounds;
     std::copy(state.posts.begin(), state.posts.end(), posts_.begin());
     std::copy(state.delays.begin(), state.delays.end(), delays_.begin());

@@ -71,7 +71,7 @@ class SubjectTable {
    private:
     class Busy;
     static constexpr std::size_t kNoPost = static_cast<std::size_t>(-1);
-    static constexpr std::size_t kMostKept = 1 << 14;  // rows of a turn whose memory is kept
+    static constexpr std::size_t kMostKept = 1 << 18;  // sums of a turn whose memory is kept
 
     // One post of each of some distinct rows; a row may have none.
     struct Turn {
@@ -118,7 +118,8 @@ class SubjectTable {
 
     bool is_busy_ = false;
     // Buffers that are kept from call to call.
-    std::vector<std::size_t> columns_;    // of the labels of the gains
+    std::vector<Label> gained_;           // the labels of the last gains
+    std::vector<std::size_t> columns_;    // of these labels
     std::vector<std::uint32_t> earlier_;  // posts in the batch, by row; all 0 between calls
     Turn turn_;
 };

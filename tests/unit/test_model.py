@@ -2,6 +2,7 @@
 
 import math
 import random
+import tracemalloc
 from collections import Counter
 
 import numpy as np
@@ -182,6 +183,46 @@ def test_thousands_of_labels(arguments):
     assert model.predict_many([f"one is word{at}" for at in (0, 999, 1999)]) == [0, 999, 1999]
     assert model.confidence_many(["of them"]).shape == (1, 2000)
     assert len(model.explain("word7").blocks[0].value) == 2000
+
+
+def test_a_rejected_batch_leaves_none_of_its_labels():
+    model = taught({"x": "a b"})
+    before = model.to_bytes()
+    with pytest.raises(TypeError, match="all str or all int"):
+        model.learn_many(["c d"] * 3001, [*(f"label {at}" for at in range(3000)), 7])
+    assert model.labels == ("x",)
+    assert model.to_bytes() == before
+
+
+def test_labels_that_come_and_go_leave_no_trace():
+    model, draw = taught({"x": "a b"}), random.Random(1)
+    before, learnt = model.to_bytes(), []
+    for step in range(300):
+        if learnt and draw.random() < 0.5:
+            label = learnt.pop(draw.randrange(len(learnt)))
+            model.unlearn_one(f"a {label}", label)
+        else:
+            learnt.append(f"label {draw.randrange(10**9)}")
+            model.learn_one(f"a {learnt[-1]}", learnt[-1])
+        assert model.labels == (*sorted(learnt), "x")
+        if step % 3 == 0 and learnt:
+            assert model.predict_one(learnt[0]) == learnt[0]
+    for label in learnt:
+        model.unlearn_one(f"a {label}", label)
+    assert model.to_bytes() == before
+
+
+def test_unlearning_touches_no_label_but_its_own():
+    model = ww.TauSS3(max_ngram=1)
+    labels = [f"label {at}" for at in range(20_000)]
+    model.learn_many(labels, labels)
+    tracemalloc.start()
+    try:
+        model.unlearn_one(labels[500], labels[500])
+        _, most_memory = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most_memory < 20_000  # bytes: less than one for each label
 
 
 # --- the default label ----------------------------------------------------------------------------

@@ -352,6 +352,24 @@ def test_a_label_forgotten_while_reading_keeps_its_sum():
     assert reader.read("alone").confidence["sports"] == before
 
 
+def test_labels_that_vanish_and_come_back_add_to_the_same_sums():
+    posts = {"risk": "alone", "control": "garden", "sports": "match", "tech": "code"}
+    model = ww.TauSS3.paper()
+    model.learn_many(list(posts.values()), list(posts))
+    reader = model.reader(ww.Overtakes("risk", margin=10))
+    expected: dict[str | int, float] = dict.fromkeys(sorted(posts), 0.0)
+    for label in ("control", "sports", "tech", "control"):
+        model.unlearn_one(posts[label], label)
+        for text in ("alone match", "code garden"):
+            for known, value in model.confidence_one(text).items():
+                expected[known] += value
+            assert reader.read(text).confidence == expected
+        model.learn_one(posts[label], label)
+        assert reader.read("alone").confidence.keys() == expected.keys()
+        for known, value in model.confidence_one("alone").items():
+            expected[known] += value
+
+
 # Watchers
 
 

@@ -164,8 +164,6 @@ class Engine(NamedTuple):
         """Take a document back."""
         self.refuse_if_mapped("unlearning")
         self.refuse_if_pruned("unlearning")
-        if label not in self.labels:
-            raise UnlearnError(f"cannot unlearn: no document with label {label!r} was learnt")
         self.refuse_if_incomplete()
         try:
             self.native.unlearn(self.source.read([text], learning=True), label, check)
@@ -395,7 +393,7 @@ class Engine(NamedTuple):
 
     def refuse_if_pruned(self, what: str) -> None:
         """Raise `PrunedModelError` if counts were lost."""
-        if self.native.totals()["was_pruned"]:
+        if self.native.was_pruned():
             raise PrunedModelError(
                 f"{what} is refused: counts were lost to pruning, so the result would not be exact"
             )

@@ -78,9 +78,9 @@ def check(state: State, engine: ScoreSource, policy: Policy, *, allow_changed_mo
     if state.memory.shape[1] != policy.columns:
         raise StateError(f"the state is corrupt: its memory does not fit {policy!r}")
     if state.model == source_fingerprint(engine):
-        lacking = [label for label in engine.labels if label not in state.labels]
+        lacking = set(engine.labels).difference(state.labels)
         if lacking:
-            raise StateError(f"the state is corrupt: the label {lacking[0]!r} is missing")
+            raise StateError(f"the state is corrupt: the label {min(lacking)!r} is missing")
     elif not allow_changed_model:
         raise StateError(
             "the state was saved with another model, or before this model learnt more; "
