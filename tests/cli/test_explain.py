@@ -225,7 +225,7 @@ def test_explain_subject_writes_html_and_json(here):
             "unknown label 'x'",
         ),
         (["model.ww", "--text", "x", "--policy", "x"], 2, "unknown policy"),
-        (["model.ww", "--text", "x", "--html", "no/x.html"], 1, "No such file"),
+        (["model.ww", "--text", "x", "--html", "no/x.html"], 2, "folder 'no' does not exist"),
     ],
 )
 @pytest.mark.usefixtures("here")

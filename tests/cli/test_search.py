@@ -266,7 +266,8 @@ def test_try_errors(written, message):
         (["people.jsonl", "--like", "no.ww"], 1, "no.ww: No such file"),
         (["people.jsonl", "--like", "no.ww", "--paper"], 2, "cannot be used together"),
         (["people.jsonl", "--default-label", "x"], 1, "unknown label 'x'; the data has"),
-        (["people.jsonl", "--keep", "people.jsonl"], 1, "is not a file of search results"),
+        (["people.jsonl", "--keep", "people.jsonl"], 2, "the command reads it as DATA"),
+        (["people.jsonl", "--keep", "few.jsonl"], 1, "is not a file of search results"),
         (["people.jsonl", "--keep", "no/kept"], 2, "folder 'no' does not exist"),
         (["people.jsonl", "--html", "no/x"], 2, "folder 'no' does not exist"),
         (["people.jsonl", "-o", "no/x"], 2, "folder 'no' does not exist"),
@@ -415,7 +416,7 @@ def test_search_within_a_budget_leaves_nothing_unfinished():
         (["--measure", "accuracy"], 2, "--measure requires --tune"),
         (["--tune", "--budget", "0"], 2, "'--budget': must be above 0"),
         (["--tune", "--keep", "no/kept"], 2, "folder 'no' does not exist"),
-        (["--tune", "--keep", "people.jsonl"], 1, "is not a file of search results"),
+        (["--tune", "--keep", "people.jsonl"], 2, "the command reads it as DATA"),
         (["--tune", "--default-label", "x"], 1, "unknown label 'x'; the data has"),
     ],
 )

@@ -41,11 +41,13 @@ def failure(*arguments, input=None, code=1):  # noqa: A002
     return done.stderr
 
 
-def run(*arguments, **variables):
+def run(*arguments, stdin=None, stdout=subprocess.PIPE, **variables):
     """Run a command in its own process, without a terminal."""
     return subprocess.run(
         [sys.executable, "-m", "watchword", *map(str, arguments)],
-        capture_output=True,
+        stdin=stdin,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
         encoding="utf-8",
         env=ENVIRONMENT | {"PYTHONIOENCODING": "utf-8"} | variables,
         check=False,

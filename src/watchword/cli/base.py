@@ -30,6 +30,7 @@ from watchword._display import finite, visible
 from watchword._files import atomic_file, writing_to
 from watchword._interrupts import INTERRUPTED, interruptible
 from watchword._progress import Progress
+from watchword.cli.files import FORCE, InputPath, check_files
 from watchword.data.records import SUBJECT_FIELDS
 from watchword.errors import DataFormatError, UnknownLabelError
 
@@ -60,15 +61,31 @@ class _Verbs(click.Group):
 
 
 class _Verb(click.Command):
-    """A command whose data errors name its own options."""
+    """A command that checks its files first, and whose data errors name its own options."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        if any(getattr(one.type, "kind", None) is not None for one in self.params):
+            self.params.append(_force_option())
 
     def invoke(self, ctx: click.Context) -> Any:
+        check_files(ctx)
         try:
             return super().invoke(ctx)
         except DataFormatError as error:
             if ctx.find_root().params["debug"]:
                 raise
             raise click.ClickException(message_of(error)) from error
+
+
+def _force_option() -> click.Option:
+    return click.Option(
+        ["--force"],
+        is_flag=True,
+        expose_value=False,
+        callback=lambda ctx, _, is_forced: ctx.meta.update({FORCE: is_forced}),
+        help="Replace existing files of any kind.",
+    )
 
 
 @contextlib.contextmanager
@@ -305,8 +322,8 @@ def progress_of(description: str | Callable[[Any], str], *, timed: bool = False)
 
 # Files and labels
 
-FILE = click.Path(dir_okay=False, path_type=Path)
-FOLDER = click.Path(file_okay=False, path_type=Path)
+FILE = InputPath(folder=False, of=Path)
+FOLDER = InputPath(folder=True, of=Path)
 COUNT = click.IntRange(min=1)
 
 
@@ -339,14 +356,6 @@ def is_given(name: str) -> bool:
     """Return whether an option of the running command is on the command line."""
     source = click.get_current_context().get_parameter_source(name)
     return source is click.core.ParameterSource.COMMANDLINE
-
-
-def check_folders(*files: Path | str | None) -> None:
-    """Raise early if the folder of an output file does not exist; "-" is standard output."""
-    for file in files:
-        if file is not None and file != "-" and not (folder := Path(file).parent).is_dir():
-            name = Path(file).name
-            raise click.UsageError(f"cannot write {name!r}: folder {str(folder)!r} does not exist")
 
 
 def write_text(path: str, text: str) -> None:

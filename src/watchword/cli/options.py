@@ -12,6 +12,7 @@ import click
 from watchword import TauSS3
 from watchword._checks import as_number
 from watchword.cli.base import COUNT, FILE, FOLDER, refuse_together
+from watchword.cli.files import PolicyPath
 from watchword.cli.loading import FORMATS, Loader
 from watchword.cli.policy_notation import check_policies, check_policy, known_policies
 from watchword.data.records import SUBJECT_FIELDS
@@ -371,6 +372,7 @@ policy_option = option(
     f"Alert policy: {known_policies()}; combined with or, and, after POSTS, ranked_by SCORE; "
     "or a file ending with .json, written by tune --save-policy.",
     default="overtakes",
+    type=PolicyPath(),
     parse=check_policy,
 )
 
@@ -380,5 +382,11 @@ def policies_option(
 ) -> Option:
     """Add a repeatable `--policy` that accepts lists of values."""
     return option(
-        "--policy POLICY", text, name="policies", multiple=True, default=[default], parse=check
+        "--policy POLICY",
+        text,
+        name="policies",
+        multiple=True,
+        default=[default],
+        type=PolicyPath(),
+        parse=check,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
@@ -10,7 +10,8 @@ import click
 
 from watchword import TauSS3
 from watchword._checks import Label, Target, are_several
-from watchword.cli.base import check_folders, emit, progress, show, show_table, warn, write_text
+from watchword.cli.base import emit, progress, show, show_table, warn, write_text
+from watchword.cli.files import CSV_RESULT, JSON_RESULT, PAGE, PICTURE, OutputPath
 from watchword.cli.options import Option, flag, joined, option
 from watchword.data.texts import Texts, as_targets
 from watchword.evaluation import Evaluation, Replay, Tuning
@@ -29,7 +30,6 @@ class ResultFiles:
     spreadsheet_safe: bool
 
     def __post_init__(self) -> None:
-        check_folders(self.json, self.csv, self.html)
         if self.spreadsheet_safe and self.csv is None:
             raise click.UsageError("--spreadsheet-safe requires --csv")
 
@@ -53,14 +53,24 @@ def result_options(*, json: str, csv: str, html: str = "Write an HTML page.") ->
     return joined(
         "files",
         ResultFiles,
-        option("--json FILE", json),
-        option("--csv FILE", csv),
+        option("--json FILE", json, type=OutputPath(JSON_RESULT)),
+        option("--csv FILE", csv, type=OutputPath(CSV_RESULT)),
         flag(
             "--spreadsheet-safe",
             "With --csv: put an apostrophe before text that a spreadsheet would run as a formula.",
         ),
-        option("--html FILE", html),
+        option("--html FILE", html, type=OutputPath(PAGE)),
     )
+
+
+class _PicturePath(OutputPath):
+    """A file of a picture, as in KIND=FILE."""
+
+    is_bare = False
+
+    def paths(self, value: Any) -> Iterator[str]:
+        """Yield the files of parsed values."""
+        return (file for _, file in value or ())
 
 
 def picture_option(charts: Sequence[str]) -> Option:
@@ -71,6 +81,7 @@ def picture_option(charts: Sequence[str]) -> Option:
         f"{', '.join(charts)}; repeatable.",
         name="pictures",
         multiple=True,
+        type=_PicturePath(PICTURE),
         parse=lambda given: [_as_picture(text, charts) for text in given],
     )
 
@@ -81,7 +92,6 @@ def _as_picture(text: str, charts: Sequence[str]) -> tuple[str, str]:
         known = ", ".join(charts)
         raise ValueError(f"{text!r} is not like {charts[0]}=picture.svg; known are {known}")
     suffix_of(file)  # checks it
-    check_folders(file)
     return kind, file
 
 

@@ -25,6 +25,7 @@ from typing import Any, NoReturn
 
 from watchword._checks import Label
 from watchword.cli.base import find_label
+from watchword.cli.files import is_policy_file
 from watchword.evaluation.fitted_policies import FittedPolicies, Thresholds
 from watchword.evaluation.learnt import Learnt
 from watchword.streams.notation import NAMES, options_of
@@ -68,11 +69,6 @@ def parse_policies(text: str, positive: Label) -> list[Policy]:
             )
         return [policy]
     return _Parser(text, positive).parse()
-
-
-def is_policy_file(text: str) -> bool:
-    """Return whether a text is the name of a file with a policy."""
-    return text.strip().lower().endswith(".json")
 
 
 def read_policy_file(path: str) -> Policy:

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from watchword.cli.base import COUNT, FILE, is_given
+from watchword.cli.base import COUNT, is_given
+from watchword.cli.files import UpdatedPath
 from watchword.cli.options import Option, converted, flag, joined, option
 from watchword.evaluation.labels import MEASURES
 from watchword.model.parameter_kinds import Number, Parameter, Whole
@@ -81,7 +82,7 @@ def _seconds(text: str) -> float:
 
 
 keep_option = option(
-    "--keep FILE", "File to store all results in; the search resumes from it.", type=FILE
+    "--keep FILE", "File to store all results in; the search resumes from it.", type=UpdatedPath()
 )
 measure_option = option(
     "--measure", "Measure to optimise.", type=click.Choice(MEASURES), default="accuracy"

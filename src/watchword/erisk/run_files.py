@@ -218,15 +218,18 @@ def write_submissions(
     ['ann\t\t0\nbob\t\t0\n', 'ann\t\t1\nbob\t\t0\n', 'ann\t\t1\nbob\t\t2\n']
     """
     check_name(name)
-    target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
-    paths = []
-    for chunk in range(1, CHUNKS + 1):
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    paths = submission_files(folder, name)
+    for chunk, path in enumerate(paths, 1):
         lines = [f"{subject}\t\t{_code(decisions[subject], chunk)}\n" for subject in decisions]
-        paths.append(target / f"{name}_{chunk}.txt")
-        with atomic_file(paths[-1]) as file:
+        with atomic_file(path) as file:
             file.write("".join(lines).encode())
     return paths
+
+
+def submission_files(folder: AnyPath, name: str) -> list[Path]:
+    """Return the paths of the ten files of a run."""
+    return [Path(folder) / f"{name}_{chunk}.txt" for chunk in range(1, CHUNKS + 1)]
 
 
 def read_submissions(

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from watchword._database import (
@@ -184,15 +185,21 @@ class SqliteStore(Store):
         if Path(path).exists() and os.path.realpath(path) == self._target:
             raise ValueError(f"{os.fspath(path)} is the store itself: use another file")
         self._refuse_another_file()
-        with writing_to(path), self._named_errors(), scratch_folder(path, mode=0o700) as folder:
-            whole = folder / "copy"
+        is_device = Path(path).exists() and not Path(path).is_file()  # or a pipe
+        scratch = TemporaryDirectory() if is_device else scratch_folder(path, mode=0o700)
+        with writing_to(path), self._named_errors(), scratch as folder:
+            whole = Path(folder, "copy")
             os.close(os.open(whole, os.O_CREAT | os.O_EXCL | os.O_WRONLY, OWNER_ONLY))
             copying = closing(sqlite3.connect(whole, isolation_level=None))
             with closing(self._open()) as source, copying as copy:
                 source.backup(copy)  # in one step: in several, each commit would start it again
                 _SqliteSession(copy).set_fact(_IS_BACKUP, "")
                 copy.execute("PRAGMA journal_mode = DELETE")
-            whole.replace(os.path.realpath(path))
+            if is_device:
+                with whole.open("rb") as copied, Path(path).open("wb") as device:
+                    shutil.copyfileobj(copied, device)
+            else:
+                whole.replace(os.path.realpath(path))
 
     def scrub(self) -> None:
         """Overwrite the remains of deleted rows, also in the log.

@@ -262,12 +262,12 @@ def open_store(url: str) -> Iterator[Store]:
 
 def connect(url: str) -> Store:
     """Return an open store; the caller closes it."""
-    scheme, separator, rest = url.partition("://")
-    if not separator or scheme == "sqlite":
+    path = sqlite_path(url)
+    if path is not None:
         from watchword.service.sqlite_store import SqliteStore
 
-        path = rest.removeprefix("/") if separator and rest.startswith("//") else rest
-        return SqliteStore(path if separator else url)
+        return SqliteStore(path)
+    scheme = url.partition("://")[0]
     if scheme in ("postgresql", "postgres"):
         from watchword.service.postgres_store import PostgresStore
 
@@ -288,6 +288,20 @@ def patiently(action: Callable[[], _Result]) -> _Result:
             say("service waits for the store", level=logging.WARNING, **fields)
             time.sleep(wait)
             wait = min(2 * wait, _LONGEST_WAIT)
+
+
+def sqlite_path(url: str) -> str | None:
+    """Return the path of an SQLite store, None for another store.
+
+    >>> sqlite_path("watch.db"), sqlite_path("sqlite:////var/watch.db")
+    ('watch.db', '/var/watch.db')
+    """
+    scheme, separator, path = url.partition("://")
+    if not separator:
+        return url
+    if scheme != "sqlite":
+        return None
+    return path.removeprefix("/") if path.startswith("//") else path
 
 
 def shown_url(url: str) -> str:

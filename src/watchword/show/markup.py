@@ -165,6 +165,7 @@ def document(title: object, body: str, css: str = "", *, script: str = "") -> st
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="referrer" content="no-referrer">
+<meta name="generator" content="watchword">
 <title>{escaped(title)}</title>
 <style>{style}</style>
 </head>

@@ -11,6 +11,7 @@ import click
 from watchword import TauSS3
 from watchword._checks import Label
 from watchword.cli.base import FILE, refuse_together, show_records, verb
+from watchword.cli.files import DATA
 from watchword.cli.loading import Loader
 from watchword.cli.options import flag, option, reading_options
 from watchword.cli.output import evaluate_batches
@@ -28,7 +29,7 @@ from watchword.model.engine import engine_of
     """
 )
 @click.argument("model", type=FILE)
-@click.argument("data", nargs=-1)
+@click.argument("data", nargs=-1, type=DATA)
 @option("--text", "Text to classify, instead of DATA; repeatable.", name="texts", multiple=True)
 @flag("--several", "Predict all labels that stand out instead of one.")
 @flag(

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from watchword.cli.base import FILE, check_folders, verb
+from watchword.cli.base import FILE, verb
+from watchword.cli.files import MODEL, OutputPath
 from watchword.cli.options import table_option
 from watchword.cli.output import show_model
 from watchword.pyss3 import SS3
@@ -14,7 +15,7 @@ from watchword.pyss3 import SS3
 
 @verb(example="watchword convert old.ss3m new.ww")
 @click.argument("old", type=FILE)
-@click.argument("new", type=FILE)
+@click.argument("new", type=OutputPath(MODEL, of=Path))
 @table_option
 def convert(old: Path, new: Path, table: bool) -> None:
     """Convert a PySS3 model (OLD.ss3m) to a watchword model (NEW.ww).
@@ -22,7 +23,6 @@ def convert(old: Path, new: Path, table: bool) -> None:
     The new model reads text as PySS3 does and has the same values. Labels are the names of the
     categories, converted to text if their types differ.
     """
-    check_folders(new)
     model = SS3.from_file(old).to_watchword()
     model.save(new)
     show_model(model, {"model": str(new)}, table=table)

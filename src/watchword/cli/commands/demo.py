@@ -1,4 +1,4 @@
-"""watchword demo: a tour on synthetic data in half a minute."""
+"""watchword demo: a tour on synthetic data."""
 
 from __future__ import annotations
 

@@ -14,7 +14,6 @@ from watchword.cli.base import (
     COUNT,
     FILE,
     FOLDER,
-    check_folders,
     cli,
     emit,
     example_text,
@@ -23,10 +22,11 @@ from watchword.cli.base import (
     verb,
     write_text,
 )
+from watchword.cli.files import JSON_RESULT, SUBMISSION, FilledFolder, OutputPath, check_files
 from watchword.cli.options import option, parameter_options, policy_option, threads_option
 from watchword.cli.policy_notation import parse_policy
 from watchword.erisk import TASKS, make_collection, make_discussions, run_task
-from watchword.erisk.run_files import check_name
+from watchword.erisk.run_files import check_name, submission_files
 from watchword.erisk.symptoms import make_rankings
 from watchword.erisk.tables import POSITIVE
 from watchword.model.parameters import DEFAULTS
@@ -53,7 +53,7 @@ def erisk() -> None:
     group=erisk,
     example="watchword erisk make folder --task 2017-depression --subjects 40 --most-writings 30",
 )
-@click.argument("folder", type=FOLDER)
+@click.argument("folder", type=FilledFolder())
 @option(
     "--task",
     "Task whose layout to write.",
@@ -113,13 +113,18 @@ def make(folder: Path, task: Any, subjects: int | None, seed: int, **options: An
 @option(
     "-o, --output FOLDER",
     "Folder for the ten files of the submission.  [default: TASK-NAME]",
-    type=FOLDER,
+    type=FilledFolder(),
 )
 @option("--name NAME", "Name of the run.", default="watchword")
 @option("--model", "Model file to use instead of training a model.", type=FILE)
 @policy_option
 @partial(parameter_options, defaults=DEFAULTS | PAPER_TASKS)
-@option("--json FILE", "Write the full result as JSON; - is standard output.", name="json_file")
+@option(
+    "--json FILE",
+    "Write the full result as JSON; - is standard output.",
+    name="json_file",
+    type=OutputPath(JSON_RESULT),
+)
 @threads_option
 @option(
     "--table/--record",
@@ -150,11 +155,13 @@ def run(
             "--model cannot be combined with parameters: the model file has its own"
         )
     check_name(name)
-    check_folders(json_file)
+    folder = Path(f"{task}-{name}") if output is None else output
+    context = click.get_current_context()
+    check_files(context, more=submission_files(folder, name), kind=SUBMISSION)
     result = run_task(
         task,
         data,
-        out=Path(f"{task}-{name}") if output is None else output,
+        out=folder,
         name=name,
         model=TauSS3(**PAPER_TASKS | parameters) if model is None else TauSS3.load(model),
         policy=parse_policy(policy, POSITIVE),

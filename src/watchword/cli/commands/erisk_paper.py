@@ -9,6 +9,7 @@ import click
 
 from watchword.cli.base import COUNT, FOLDER, emit, progress_of, show, verb, warn
 from watchword.cli.commands.erisk import erisk
+from watchword.cli.files import FilledFolder
 from watchword.cli.options import flag, option, threads_option
 from watchword.cli.stream_options import whole_numbers
 from watchword.erisk import TASKS
@@ -38,7 +39,7 @@ from watchword.model.presets import PAPER_TASKS
 @option(
     "-o, --output FOLDER",
     "New folder for tables, pages and figures.",
-    type=FOLDER,
+    type=FilledFolder(),
     default=Path("paper"),
 )
 @option(

@@ -9,8 +9,9 @@ from typing import Any
 
 import click
 
-from watchword.cli.base import ABOVE_ZERO, FILE, check_folders, emit, show, verb, write_text
+from watchword.cli.base import ABOVE_ZERO, FILE, emit, show, verb, write_text
 from watchword.cli.commands.erisk import erisk
+from watchword.cli.files import CSV_RESULT, TABLES, InputPath, OutputPath
 from watchword.cli.options import flag, option, table_option
 from watchword.cli.stream_options import whole_numbers
 from watchword.erisk import Scoreboard, score_runs
@@ -20,7 +21,7 @@ from watchword.erisk.symptoms import read_judgements, read_ranking, score_rankin
 from watchword.evaluation.metrics import LATENCY_P
 from watchword.evaluation.replaying import RANKING_ROUNDS
 
-_PLACE = click.Path(exists=True, path_type=Path)
+_PLACE = InputPath(exists=True, of=Path)
 
 
 @verb(
@@ -68,8 +69,8 @@ _PLACE = click.Path(exists=True, path_type=Path)
     "Add 95 % bootstrap intervals of the measures, and of the differences between runs.",
 )
 @option("--baseline NAME", "Run to compare with.  [default: the first run]")
-@option("--csv FILE", "Write a CSV file with a row per run.")
-@option("--latex FILE", "Write the tables for LaTeX (booktabs).")
+@option("--csv FILE", "Write a CSV file with a row per run.", type=OutputPath(CSV_RESULT))
+@option("--latex FILE", "Write the tables for LaTeX (booktabs).", type=OutputPath(TABLES))
 @table_option
 def score(
     truth: Path,
@@ -97,7 +98,6 @@ def score(
         raise click.UsageError("--baseline requires --intervals")
     if measures == "mentalriskes" and latency_p is None:
         raise click.UsageError(f"--measures mentalriskes requires --latency-p: {MENTALRISKES_P}")
-    check_folders(csv, latex)
     found = score_runs(truth, runs, measures=measures, latency_p=latency_p, **options)
     own = found.intervals() if intervals else []
     between = found.differences(baseline) if intervals else []

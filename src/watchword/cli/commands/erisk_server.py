@@ -17,7 +17,6 @@ from watchword.cli.base import (
     ABOVE_ZERO,
     FILE,
     FiniteFloat,
-    check_folders,
     emit,
     end_torn_line,
     find_label,
@@ -25,6 +24,7 @@ from watchword.cli.base import (
     warn,
 )
 from watchword.cli.commands.erisk import erisk
+from watchword.cli.files import ANSWERS, DATA, OutputPath, UpdatedPath
 from watchword.cli.loading import Loader, is_function, load_model
 from watchword.cli.options import (
     data_options,
@@ -87,13 +87,17 @@ _dialect_option = option(
 @option(
     "--journal",
     "Journal file to resume from; contains the subjects' writings.",
-    type=FILE,
+    type=UpdatedPath(),
     default="erisk.journal",
 )
 @_dialect_option
 @option("--first-round", "Number of the first round.", type=click.IntRange(min=0), default=0)
 @flag("--context", "Also read the texts of others in a discussion, after the subject's own text.")
-@option("--log FILE", "Append all answers as JSON lines, for erisk score.", type=FILE)
+@option(
+    "--log FILE",
+    "Append all answers as JSON lines, for erisk score.",
+    type=OutputPath(ANSWERS, of=Path),
+)
 @option(
     "--timeout SECONDS",
     "Timeout for connecting, and for each response.",
@@ -129,11 +133,10 @@ def client(
     """
     from watchword.erisk.client import run_client
 
-    check_folders(log)
     runs = _runs(models, positive, policies, combination)
     end_torn_line()
-    if log is not None:  # remove an unfinished last line: its round will be logged again
-        with contextlib.suppress(FileNotFoundError), log.open("rb+") as file:
+    if log is not None and log.is_file():
+        with log.open("rb+") as file:  # without an unfinished line: its round is logged again
             file.truncate(file.read().rfind(b"\n") + 1)
 
     def on_round(report: RoundReport) -> None:
@@ -200,7 +203,7 @@ def _shares(text: str) -> dict[str, float]:
     watchword erisk server streams.jsonl --positive "at risk" --port 8765 &
     """,
 )
-@click.argument("data")
+@click.argument("data", type=DATA)
 @option("--positive LABEL", "Label to measure alerts for after the last round.")
 @option("--runs", "Number of runs.", type=click.IntRange(1, 5), default=1)
 @_dialect_option

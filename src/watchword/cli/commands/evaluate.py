@@ -12,6 +12,7 @@ import watchword
 from watchword import Subject, TauSS3
 from watchword._checks import Label, reprs
 from watchword.cli.base import FILE, emit, is_given, refuse_together, show, verb, warn
+from watchword.cli.files import DATA
 from watchword.cli.loading import Loader, is_function, load_model, load_scores
 from watchword.cli.options import flag, option, policy_option, reading_options
 from watchword.cli.output import (
@@ -50,7 +51,7 @@ from watchword.streams.notation import spell_policy
     """
 )
 @click.argument("model", type=FILE, required=False)
-@click.argument("data", required=False)
+@click.argument("data", required=False, type=DATA)
 @option("--positive LABEL", "Label to alert for.")
 @scores_option
 @combination_options

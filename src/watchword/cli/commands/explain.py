@@ -14,6 +14,7 @@ from watchword import Explanation, TauSS3
 from watchword._checks import Label
 from watchword._display import visible
 from watchword.cli.base import FILE, find_label, show, show_table, verb, write_text
+from watchword.cli.files import DATA, JSON_RESULT, PAGE, OutputPath
 from watchword.cli.loading import Loader
 from watchword.cli.options import data_options, flag, option, policy_option
 from watchword.cli.policy_notation import policy_for
@@ -38,7 +39,7 @@ _DATA = (".jsonl", ".csv", ".tsv")  # extensions of files with many texts
     """
 )
 @click.argument("model", type=FILE)
-@click.argument("data", required=False)
+@click.argument("data", required=False, type=DATA)
 @option("--text", "Text to explain, instead of a file.")
 @option("--subject ID", "Subject whose decision to explain.")
 @option(
@@ -47,8 +48,13 @@ _DATA = (".jsonl", ".csv", ".tsv")  # extensions of files with many texts
 @flag("--all-labels", "Paint each n-gram in the colour of the label it supports.")
 @option("--positive LABEL", "Label to alert for; needed with --subject.")
 @policy_option
-@option("--html FILE", "Write a self-contained HTML page.", name="html_file")
-@option("--json FILE", "Write the data of the page as JSON.", name="json_file")
+@option("--html FILE", "Write a self-contained HTML page.", name="html_file", type=OutputPath(PAGE))
+@option(
+    "--json FILE",
+    "Write the data of the page as JSON.",
+    name="json_file",
+    type=OutputPath(JSON_RESULT),
+)
 @data_options()
 def explain(
     model: Path,

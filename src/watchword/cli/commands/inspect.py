@@ -10,13 +10,13 @@ from watchword import TauSS3
 from watchword.cli.base import (
     COUNT,
     FILE,
-    check_folders,
     emit,
     find_label,
     show_records,
     verb,
     write_text,
 )
+from watchword.cli.files import PAGE, OutputPath
 from watchword.cli.options import option, table_option
 from watchword.cli.output import show_model
 from watchword.model.overview import ngram_worth
@@ -42,6 +42,7 @@ from watchword.model.overview import ngram_worth
     "--html FILE",
     "Write an HTML page; may be combined with --top, --label or --value.",
     name="page",
+    type=OutputPath(PAGE),
 )
 @table_option
 def inspect(
@@ -61,7 +62,6 @@ def inspect(
         raise click.UsageError("--length requires --top")
     if page is not None and (following is not None or length is not None):
         raise click.UsageError("--html cannot be combined with --next or --length")
-    check_folders(page)
     taught = TauSS3.load(model)
     chosen = None if label is None else find_label(label, taught.labels, where="the model")
     labels = taught.labels if chosen is None else (chosen,)

@@ -10,13 +10,14 @@ from pathlib import Path
 import click
 
 from watchword._files import atomic_file
-from watchword.cli.base import COUNT, FILE, FiniteFloat, emit, verb
+from watchword.cli.base import COUNT, FiniteFloat, emit, verb
+from watchword.cli.files import SYNTHETIC, OutputPath
 from watchword.cli.options import flag, option
 from watchword.data import Post, Subject, make_risk_streams, write_jsonl
 
 
 @verb(example="watchword make streams.jsonl --subjects 60 --seed 1")
-@click.argument("file", type=FILE)
+@click.argument("file", type=OutputPath(SYNTHETIC, of=Path))
 @option("--subjects", "Number of subjects.", type=click.IntRange(1, 1_000_000), default=200)
 @option("--seed", "Random seed.", type=int, default=0)
 @option("--prevalence SHARE", "Share of subjects at risk.", type=FiniteFloat(0, 1), default=0.2)

@@ -9,7 +9,8 @@ import click
 
 import watchword
 from watchword import TauSS3
-from watchword.cli.base import FILE, check_folders, emit, progress_of, verb, write_text
+from watchword.cli.base import FILE, emit, progress_of, verb, write_text
+from watchword.cli.files import DATA, PAGE, OutputPath
 from watchword.cli.loading import Loader
 from watchword.cli.options import (
     data_options,
@@ -31,13 +32,13 @@ from watchword.cli.stream_options import by_option, deadlines_option, latency_op
     """
 )
 @click.argument("model", type=FILE)
-@click.argument("data")
+@click.argument("data", type=DATA)
 @positive_option
 @policy_option
 @by_option
 @deadlines_option
 @latency_option
-@option("-o, --output", "HTML file to write.", required=True, type=FILE)
+@option("-o, --output", "HTML file to write.", required=True, type=OutputPath(PAGE, of=Path))
 @option(
     "--stories N",
     "Number of subjects to show in full, wrong decisions first.",
@@ -74,7 +75,6 @@ def report(
     from watchword.reasons.report import report_data
     from watchword.show.report import report_html
 
-    check_folders(output)
     taught = TauSS3.load(model)
     rule = policy_for(policy, positive, taught.labels)
     subjects = loader.subjects(data)

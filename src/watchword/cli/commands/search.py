@@ -14,8 +14,6 @@ from watchword import TauSS3
 from watchword._interrupts import INTERRUPTED
 from watchword.cli.base import (
     COUNT,
-    FILE,
-    check_folders,
     emit,
     model_of,
     progress_of,
@@ -24,6 +22,7 @@ from watchword.cli.base import (
     warn,
     with_known_default,
 )
+from watchword.cli.files import DATA, MODEL, OutputPath
 from watchword.cli.loading import Loader
 from watchword.cli.options import (
     fold_options,
@@ -55,7 +54,7 @@ _FOLDS = 4
     watchword search streams.jsonl --trials 20 --measure macro_f1 --keep search.kept -o model.ww
     """
 )
-@click.argument("data", nargs=-1, required=True)
+@click.argument("data", nargs=-1, required=True, type=DATA)
 @try_option
 @option(
     "--method",
@@ -80,7 +79,11 @@ _FOLDS = 4
 @like_option
 @preset_options
 @parameter_options
-@option("-o, --output", "Write the best model, trained on all texts.", type=FILE)
+@option(
+    "-o, --output",
+    "Write the best model, trained on all texts.",
+    type=OutputPath(MODEL, of=Path),
+)
 @result_options(
     json="Write the full result as JSON.", csv="Write a CSV file with a row per setting."
 )
@@ -112,7 +115,6 @@ def search(
     far are printed and written, and with --keep the same command resumes. A FILE may be - for
     standard output.
     """
-    check_folders(output, keep)
     begun = model_of(like, preset, parameters)
     texts, labels, groups = loader.labelled_texts(data, group, folds=options["folds"])
     model = with_known_default(begun, labels)
@@ -145,7 +147,6 @@ def tuned(
     refine: bool,
 ) -> tuple[TauSS3, Search]:
     """Return a model with the best parameters by the options of `--tune`, and the search."""
-    check_folders(tuning["keep"])
     texts, labels, groups = loader.labelled_texts(data, None, folds=_FOLDS)
     found = search_best(
         texts,

@@ -10,6 +10,7 @@ import click
 
 from watchword import Policy, TauSS3
 from watchword.cli.base import FILE, emit, verb, write_output
+from watchword.cli.files import DATA
 from watchword.cli.loading import Loader
 from watchword.cli.options import data_options, flag, option, server_options
 from watchword.cli.policy_notation import check_policy, known_policies, policy_for
@@ -26,7 +27,7 @@ _TOKEN_VARIABLE = "WATCHWORD_SERVE_TOKEN"  # noqa: S105  (a name)
     """
 )
 @click.argument("model", type=FILE)
-@click.argument("data", required=False)
+@click.argument("data", required=False, type=DATA)
 @server_options(_TOKEN_VARIABLE, user="visitors", default="random")
 @flag("--open", "Open the page in a browser.", name="open_browser")
 @flag(

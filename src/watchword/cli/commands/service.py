@@ -21,6 +21,7 @@ import click
 
 from watchword import TauSS3, WatchwordError
 from watchword.cli.base import ABOVE_ZERO, COUNT, FILE, FOLDER, cli, emit, example_text, verb
+from watchword.cli.files import DATA, UpdatedPath
 from watchword.cli.options import (
     flag,
     host_option,
@@ -65,10 +66,24 @@ def service() -> None:
     """Run a service that reads posts and raises alerts."""
 
 
+class StorePath(UpdatedPath):
+    """A store of the service: an SQLite file, or a URL."""
+
+    is_bare = False
+
+    def paths(self, value: Any) -> Iterator[str]:
+        """Yield the file and those that SQLite puts beside it."""
+        from watchword.service.store import sqlite_path
+
+        path = sqlite_path(value)
+        return iter(() if path is None else (path, f"{path}-wal", f"{path}-shm"))
+
+
 store_option = option(
     "--store URL",
     "Store: the path of an SQLite file, or postgresql://USER@HOST/NAME.",
     default="watchword.db",
+    type=StorePath(),
 )
 
 
@@ -184,6 +199,7 @@ _door_options = joined(  # the HTTP server
     "--follow FILE",
     "Growing file of JSON lines to read posts from, or - for standard input; repeatable.",
     multiple=True,
+    type=DATA,
 )
 @option(
     "--redis URL",

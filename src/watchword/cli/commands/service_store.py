@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from watchword.cli.base import COUNT, FILE, check_folders, emit, example_text, show_records, verb
+from watchword.cli.base import COUNT, emit, example_text, show_records, verb
 from watchword.cli.commands.service import service, store_option
+from watchword.cli.files import STORE, OutputPath
 from watchword.cli.options import flag, joined, option, table_option
 from watchword.service.choices import SCOPES
 
@@ -195,7 +196,7 @@ def export(store: Store) -> None:
     watchword service backup copy.db
     """,
 )
-@click.argument("file", type=FILE)
+@click.argument("file", type=OutputPath(STORE, of=Path))
 @store_option
 def backup(file: Path, store: str) -> None:
     """Write a copy of the store to a file, also while the service runs.
@@ -204,7 +205,6 @@ def backup(file: Path, store: str) -> None:
     """
     from watchword.service.store import open_store
 
-    check_folders(file)
     with open_store(store) as opened:
         opened.backup(file)
     emit([{"file": str(file), "bytes": file.stat().st_size}])

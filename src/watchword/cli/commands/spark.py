@@ -11,7 +11,15 @@ from typing import Any
 import click
 
 from watchword import TauSS3
-from watchword.cli.base import COUNT, FILE, check_folders, cli, emit, example_text, verb, warn
+from watchword.cli.base import COUNT, FILE, cli, emit, example_text, verb, warn
+from watchword.cli.files import (
+    CHECKPOINT,
+    MODEL,
+    SPARK_DECISIONS,
+    ClusterOutput,
+    ClusterPath,
+    OutputPath,
+)
 from watchword.cli.frames import (
     FORMATS,
     as_times,
@@ -101,8 +109,13 @@ def _settings(given: tuple[str, ...]) -> dict[str, str]:
     watchword spark train streams.jsonl -o model.ww --prune 2
     """,
 )
-@click.argument("data", nargs=-1, required=True)
-@option("-o, --output", "Model file to write.", required=True, type=FILE)
+@click.argument("data", nargs=-1, required=True, type=ClusterPath())
+@option(
+    "-o, --output",
+    "Model file to write.",
+    required=True,
+    type=OutputPath(MODEL, of=Path, updates="add_to"),
+)
 @option("--add-to MODEL", "Model to continue training.", type=FILE)
 @prune_option
 @flag("--levelwise", "With --prune: shuffle less data, but read the input several times.")
@@ -128,7 +141,6 @@ def train(
     DATA are files or folders of Parquet or JSON lines with a text and a label per row, or text
     files LABEL/ID.txt. The counts equal those of `watchword train`. The driver writes the model.
     """
-    check_folders(output)
     if levelwise and options["prune"] is None:
         raise click.UsageError("--levelwise requires --prune")
     for name in ("prune_period", "prune_floor"):
@@ -163,8 +175,13 @@ def train(
     """,
 )
 @click.argument("model", type=FILE)
-@click.argument("data", nargs=-1, required=True)
-@option("-o, --output FOLDER", "Folder to write; .json for JSON lines.", required=True)
+@click.argument("data", nargs=-1, required=True, type=ClusterPath())
+@option(
+    "-o, --output FOLDER",
+    "Folder to write; .json for JSON lines.",
+    required=True,
+    type=ClusterOutput(None),
+)
 @option("--confidence COLUMN", "Column to add with the confidences.", default="confidence")
 @_options("text", "label", "title")
 def classify(
@@ -195,8 +212,6 @@ def classify(
             with_titles(kept, text, title), model, text=text, label=label, confidence=confidence
         )
         found = found.withColumn(text, found[_ORIGINAL]).drop(_ORIGINAL)
-        if Path(output).exists():
-            raise click.UsageError(f"{output!r} already exists (choose another folder)")
         kind = _output_format(output)
         with _removed_on_failure(output):
             found.write.format(kind).save(place(output))
@@ -234,11 +249,21 @@ def _output_format(output: str) -> str:
     """,  # noqa: E501
 )
 @click.argument("model", type=FILE)
-@click.argument("data")
+@click.argument("data", type=ClusterPath())
 @positive_option
 @policy_option
-@option("--checkpoint FOLDER", "Folder of the checkpoint to write and resume from.", required=True)
-@option("-o, --output FOLDER", "Folder to write; .json for JSON lines.", required=True)
+@option(
+    "--checkpoint FOLDER",
+    "Folder of the checkpoint to write and resume from.",
+    required=True,
+    type=ClusterOutput(CHECKPOINT),
+)
+@option(
+    "-o, --output FOLDER",
+    "Folder to write; .json for JSON lines.",
+    required=True,
+    type=ClusterOutput(SPARK_DECISIONS),
+)
 @option("--post-id COLUMN", "Column with a unique post id, to skip duplicates.")
 @option("--order COLUMN", "Column to order posts by.")
 @option("--horizon", "Number of post ids to remember per subject.", type=COUNT, default=64)

@@ -13,7 +13,6 @@ from watchword import TauSS3
 from watchword._checks import Target
 from watchword.cli.base import (
     FILE,
-    check_folders,
     model_of,
     progress,
     progress_of,
@@ -22,6 +21,7 @@ from watchword.cli.base import (
     with_known_default,
 )
 from watchword.cli.commands.search import end_as_interrupted, tuned
+from watchword.cli.files import DATA, MODEL, OutputPath
 from watchword.cli.loading import Loader
 from watchword.cli.options import (
     option,
@@ -45,8 +45,13 @@ from watchword.model.refining import POST_SETTINGS
     watchword train streams.jsonl -o model.ww --max-ngram 3
     """
 )
-@click.argument("data", nargs=-1, required=True)
-@option("-o, --output", "Model file to write.", required=True, type=FILE)
+@click.argument("data", nargs=-1, required=True, type=DATA)
+@option(
+    "-o, --output",
+    "Model file to write.",
+    required=True,
+    type=OutputPath(MODEL, of=Path, updates="add_to"),
+)
 @option(
     "--add-to MODEL",
     "Model to continue training; its file is not changed unless it is also the output.",
@@ -85,7 +90,6 @@ def train(
     """
     refuse_together(("--add-to", add_to), (f"--{preset}", preset))
     refuse_together(("--tune", tuning), ("--add-to", add_to), ("--prune", prune))
-    check_folders(output)
     if add_to is not None:
         model = TauSS3.load(add_to).replace(**parameters)
     else:

@@ -14,8 +14,6 @@ from watchword import Overtakes, Subject, TauSS3
 from watchword._checks import Label
 from watchword.cli.base import (
     COUNT,
-    FILE,
-    check_folders,
     emit,
     find_label,
     is_given,
@@ -26,6 +24,7 @@ from watchword.cli.base import (
     warn,
     write_text,
 )
+from watchword.cli.files import DATA, JSON_RESULT, MODEL, POLICY, OutputPath
 from watchword.cli.loading import Loader, load_scores
 from watchword.cli.options import (
     flag,
@@ -86,7 +85,7 @@ def _limits(given: Sequence[str]) -> dict[str, float]:
     watchword tune streams.jsonl --positive "at risk" --paper --smoothness .455 --table
     """
 )
-@click.argument("data", required=False)
+@click.argument("data", required=False, type=DATA)
 @scores_option
 @combination_options
 @positive_option
@@ -141,12 +140,22 @@ def _limits(given: Sequence[str]) -> dict[str, float]:
 @option("--seed", "Random seed of the split.", type=click.IntRange(min=0), default=0)
 @by_option
 @option("--refine/--no-refine", "Also try refined models with the best parameters.", default=True)
-@option("-o, --output", "Write the best model, trained on all subjects.", type=FILE)
+@option(
+    "-o, --output",
+    "Write the best model, trained on all subjects.",
+    type=OutputPath(MODEL, of=Path),
+)
 @option(
     "--save-policy FILE",
     "Write the best policy as JSON; --policy accepts file names that end with .json.",
+    type=OutputPath(POLICY),
 )
-@option("--json FILE", "Write all settings and their values as JSON.", name="json_file")
+@option(
+    "--json FILE",
+    "Write all settings and their values as JSON.",
+    name="json_file",
+    type=OutputPath(JSON_RESULT),
+)
 @option("--top N", "Number of settings to print, best first.", type=COUNT, default=10)
 @picture_option(TUNING_CHARTS)
 @reading_options()
@@ -181,7 +190,6 @@ def tune(
     With --scores, policies are tried on precomputed scores from another classifier, which must not
     have learnt the labels of the same subjects.
     """
-    check_folders(output, json_file, save_policy)
     subjects: list[Subject] | Scores
     if scores is not None:
         subjects = _load_scores(scores, combination)

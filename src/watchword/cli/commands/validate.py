@@ -9,6 +9,7 @@ import click
 
 import watchword
 from watchword.cli.base import model_of, progress_of, verb, with_known_default
+from watchword.cli.files import DATA
 from watchword.cli.loading import Loader
 from watchword.cli.options import (
     fold_options,
@@ -29,7 +30,7 @@ from watchword.model.refining import POST_SETTINGS
     watchword validate streams.jsonl --max-ngram 2 --table
     """
 )
-@click.argument("data", nargs=-1, required=True)
+@click.argument("data", nargs=-1, required=True, type=DATA)
 @like_option
 @preset_options
 @parameter_options

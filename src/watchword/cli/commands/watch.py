@@ -30,7 +30,6 @@ from watchword._files import WRITE_FAILURES, locked
 from watchword.cli.base import (
     FILE,
     FiniteFloat,
-    check_folders,
     end_torn_line,
     json_line,
     verb,
@@ -38,6 +37,7 @@ from watchword.cli.base import (
     write_text_output,
     writing_output,
 )
+from watchword.cli.files import DATA, UpdatedPath
 from watchword.cli.loading import Loader, load_model
 from watchword.cli.options import (
     allow_changed_model_option,
@@ -70,11 +70,11 @@ _MOST_REASONS = 5  # n-grams for and against an alert
     """
 )
 @click.argument("model", type=FILE)
-@click.argument("data", nargs=-1)
+@click.argument("data", nargs=-1, type=DATA)
 @positive_option
 @policy_option
 @combination_options
-@option("--state", "State file to resume from, if it exists, and to save to.", type=FILE)
+@option("--state", "State file to resume from, if it exists, and to save to.", type=UpdatedPath())
 @option(
     "--save-every SECONDS", "Time between saves of the state.", type=FiniteFloat(min=0), default=60
 )
@@ -117,7 +117,6 @@ def watch(
             f"{policy!r} compares all subjects of a round, but watch reads posts one by one "
             "(use another policy, or watchword evaluate)"
         )
-    check_folders(state)
     if from_start and state is None:
         raise click.UsageError("--from-start requires --state")
     idle = max(save_every, 1.0) if state is not None else None
