@@ -1,5 +1,6 @@
 """Webhooks: signed deliveries, retries, dead letters."""
 
+import asyncio
 import contextlib
 import json
 import socket
@@ -12,18 +13,16 @@ import watchword as ww
 from doors import open_door, receiving
 from services import RISK, opened, post, saved_model, send
 from waiting import wait_until
-from watchword.service import webhooks
+from watchword.service import deliveries
+from watchword.service.deliveries import RETRIES, Dispatcher, new_client, post_signed
 from watchword.service.metrics import Metrics
 from watchword.service.records import as_json_data, now
 from watchword.service.webhooks import (
-    RETRIES,
     TOLERANCE,
-    Dispatcher,
     WebhookError,
     add_webhook,
     dead_letters,
     is_signed,
-    post_signed,
     remove_webhook,
     retry_dead_letters,
     signature,
@@ -46,7 +45,17 @@ def service(tmp_path):
 
 def dispatcher(service, **options):
     body = lambda alert: to_json(as_json_data(service.alert(alert)))  # noqa: E731
-    return Dispatcher(service.store, body, every=0.02, **options)
+    return Dispatcher(service.store, body, **{"every": 0.02, **options})
+
+
+def posted(url, body=b"{}"):
+    """Send a body to a URL; return the error, or None."""
+
+    async def post():
+        async with new_client() as client:
+            return await post_signed(client, url, "secret", body, 1)
+
+    return asyncio.run(post())
 
 
 def counts(service):
@@ -119,7 +128,7 @@ def test_a_failed_delivery_is_not_tried_before_its_time(service, receiver):
 
 def set_back(monkeypatch, hours):
     """Let the clock of those who deliver be earlier by some hours."""
-    monkeypatch.setattr(webhooks, "now", lambda: now() - hours * 3_600_000_000)
+    monkeypatch.setattr(deliveries, "now", lambda: now() - hours * 3_600_000_000)
 
 
 def test_a_clock_that_is_behind_delays_no_alert(service, receiver, monkeypatch):
@@ -152,17 +161,41 @@ def test_a_retry_does_not_wait_for_a_clock_that_was_set_back(service, receiver, 
 
 def test_redirects_are_not_followed(receiver):
     receiver.statuses = [302]
-    reason = post_signed(receiver.url, "secret", b"{}", 1)
+    reason = posted(receiver.url)
     assert reason == "the receiver answered with status 302"
     assert [path for path, _, _ in receiver.received] == ["/alerts"]
 
 
 def test_a_receiver_that_cannot_be_reached_is_a_failure():
-    assert "refused" in post_signed("http://127.0.0.1:1/", "secret", b"{}", 1).lower()
+    assert "refused" in posted("http://127.0.0.1:1/").lower()
+
+
+def test_a_proxy_of_the_environment_is_not_used(receiver, monkeypatch):
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    assert posted(receiver.url) is None
+
+
+def test_a_receiver_whose_answer_is_long_is_read_only_in_part():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        sent = []
+
+        def answer():
+            connection, _ = listener.accept()
+            with connection, contextlib.suppress(OSError):
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n")
+                while sum(sent) < 1_000_000_000:
+                    sent.append(connection.send(b"x" * 65_536))
+
+        answering = threading.Thread(target=answer)
+        answering.start()
+        assert posted(f"http://127.0.0.1:{listener.getsockname()[1]}/") is None
+        answering.join(60)
+    assert sum(sent) < 100_000_000
 
 
 def test_a_receiver_whose_answer_does_not_end_is_a_failure(monkeypatch):
-    monkeypatch.setattr(webhooks, "_LONGEST", 0.3)
+    monkeypatch.setattr(deliveries, "_LONGEST", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def answer():
@@ -176,7 +209,7 @@ def test_a_receiver_whose_answer_does_not_end_is_a_failure(monkeypatch):
         answering = threading.Thread(target=answer)
         answering.start()
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
-        reason = post_signed(url, "secret", b"{}", 1)
+        reason = posted(url)
         answering.join()
     assert reason == "TimeoutError: the receiver took more than 0.3 seconds"
 
@@ -191,8 +224,9 @@ def test_one_receiver_that_fails_holds_up_no_other(service, receiver):
 
 
 def test_a_slow_receiver_holds_up_no_other_and_gets_nothing_twice(service, receiver, monkeypatch):
-    monkeypatch.setattr(webhooks, "_AT_ONCE", 1)
-    monkeypatch.setattr(webhooks, "_TIMEOUT", 120.0)
+    monkeypatch.setattr(deliveries, "_AT_ONCE", 1)
+    monkeypatch.setattr(deliveries, "_TIMEOUT", 120.0)
+    monkeypatch.setattr(deliveries, "_LONGEST", 120.0)
     with receiving() as slow:
         slow.wait = threading.Event()
         for one in (slow, receiver):
@@ -205,6 +239,40 @@ def test_a_slow_receiver_holds_up_no_other_and_gets_nothing_twice(service, recei
             slow.wait.set()
             wait_until(lambda: sum(one.done for one in webhooks_in(service.store)) == 6)
         assert len(slow.received) == 3
+
+
+def test_a_failed_delivery_holds_up_no_other_alert(service, receiver):
+    receiver.statuses = [200, 500, 200]
+    add_webhook(service.store, receiver.url)
+    send(service, post("ann", 1), post("bob", 1), post("carl", 1))
+    with dispatcher(service, every=3600, retries=(3600,)):
+        wait_until(lambda: counts(service) == (1, 2, 0))
+
+
+def test_a_receiver_that_only_fails_gets_a_rest(service, receiver, monkeypatch):
+    monkeypatch.setattr(deliveries, "_FAILURES", 2)
+    receiver.statuses = [500] * 3
+    add_webhook(service.store, receiver.url)
+    send(service, post("ann", 1), post("bob", 1), post("carl", 1))
+    with dispatcher(service, every=3600, retries=(3600,)):
+        failed = "SELECT count(*) FROM deliveries WHERE attempts > 0"
+        wait_until(lambda: service.store.rows(failed) == [(2,)])
+    assert len(receiver.received) == 2
+
+
+def test_receivers_that_hang_hold_up_no_other(service, receiver, monkeypatch):
+    monkeypatch.setattr(deliveries, "_TIMEOUT", 600.0)
+    monkeypatch.setattr(deliveries, "_LONGEST", 600.0)
+    monkeypatch.setattr(deliveries, "_GRACE", 0.1)
+    with contextlib.ExitStack() as stack:
+        for _ in range(8):  # they accept connections, but never answer
+            listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+            add_webhook(service.store, f"http://127.0.0.1:{listener.getsockname()[1]}/")
+        add_webhook(service.store, receiver.url)
+        send(service, post("ann", 1))
+        with dispatcher(service):
+            [(_, headers, _)] = receiver.wait_for(1)
+    assert headers["Watchword-Alert"] == "1"
 
 
 def test_a_forgotten_alert_is_not_delivered(tmp_path, receiver):

@@ -29,7 +29,6 @@ from watchword.service.readiness import Readiness
 from watchword.service.records import json_of
 from watchword.service.sources import PostSource, Sources
 from watchword.service.store import patiently
-from watchword.service.webhooks import Dispatcher
 
 try:
     from anyio import to_thread
@@ -42,6 +41,7 @@ try:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from watchword.service.bodies import JSON
+    from watchword.service.deliveries import Dispatcher
     from watchword.service.operations import Operation, call_of
     from watchword.service.routes import OPERATIONS, ServiceHandlers
     from watchword.service.routes import RequestLimits as RequestLimits

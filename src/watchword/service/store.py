@@ -432,8 +432,14 @@ _MARKS = (
     "CREATE UNIQUE INDEX latest_marks ON marks (alert) WHERE is_latest = 1",
 )
 
+# The due deliveries of one webhook, in the order in which they are sent.
+_DELIVERIES = (
+    "DROP INDEX deliveries_due",
+    "CREATE INDEX deliveries_due ON deliveries (webhook, next_at, alert) WHERE state = 'due'",
+)
+
 #: Statements that lead from the version before to each version.
-STEPS: Mapping[int, tuple[str, ...]] = {1: _FIRST, 2: _MARKS}
+STEPS: Mapping[int, tuple[str, ...]] = {1: _FIRST, 2: _MARKS, 3: _DELIVERIES}
 
 #: The tables that hold something about a subject.
 PERSONAL = ("texts", "posts", "post_index", "deliveries", "marks", "alerts", "lessons", "subjects")
