@@ -245,6 +245,25 @@ def test_what_bad_lines_say_is_not_logged(folder, bad):
     assert "secret" not in written.getvalue()
 
 
+def test_a_misspelt_field_is_reported_once_per_file(folder):
+    first, second = folder / "first.jsonl", folder / "second.jsonl"
+    append(first, line("ann", tiem=1), "no JSON\n", *[line("ann", tiem=2)] * 3)
+    append(second, line("bob", times=1))
+    written = io.StringIO()
+    with (
+        json_logs("warning", written),
+        service_in(folder) as service,
+        following(service, first),
+        following(service, second),
+    ):
+        wait_for(service, {"ann": 4, "bob": 1})
+    logs = [json.loads(log) for log in written.getvalue().splitlines() if "misspelt" in log]
+    assert sorted((log["source"], log["field"], log["missing"]) for log in logs) == [
+        (f"file:{first}", "tiem", "time"),
+        (f"file:{second}", "times", "time"),
+    ]
+
+
 def test_posts_without_an_id_are_told_apart_by_their_lines(folder):
     path = folder / "posts.jsonl"
     several = {"subject": "ann", "posts": ["a", "b"]}

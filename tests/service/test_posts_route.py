@@ -12,7 +12,9 @@ from doors import LINES, open_door
 from services import OTHER, RISK
 from waiting import wait_until
 from watchword.service import sqlite_store
+from watchword.service.bodies import FieldCheck
 from watchword.service.serving import RequestLimits
+from watchword.service.tokens import add_token
 
 LATER = ww.Overtakes(RISK, margin=1e9)
 
@@ -224,6 +226,53 @@ def test_texts_may_have_lone_surrogates(door):
 
 
 # A service that cannot keep up
+
+
+# Misspelt fields
+
+
+@pytest.fixture
+def warnings(caplog):
+    """Return a function for the fields that were reported as misspelt, with their sources."""
+    caplog.set_level("WARNING")
+
+    def reported():
+        logs = [log for log in caplog.records if "misspelt" in log.message]
+        return [tuple(log.watchword_fields.values()) for log in logs]
+
+    return reported
+
+
+@pytest.mark.parametrize("kind", ["application/json", LINES])
+def test_a_misspelt_field_is_reported_once_per_token(door, warnings, kind):
+    name = kind.replace("/", "-")
+    token = add_token(door.service.store, name, ["feed"])
+    body = {"subject": "ann", "id": "1", "text": "x", "tiem": "2026-05-01", "lang": "en"}
+    sent = json.dumps(body if kind == LINES else [body, body])
+    for _ in range(3):
+        wait_until(lambda: door.post("/posts", sent, kind=kind, token=token).status == 200)
+    assert warnings() == [(f"token {name}", "tiem", "time")]
+
+
+@pytest.mark.parametrize(
+    ("more", "missing"),
+    [
+        ({"Time": "2026-05-01"}, "time"),
+        ({"titel": "x"}, "title"),
+        ({"time": "2026-05-01", "tiem": 1}, None),  # the known one is there
+        ({"lang": "en", "author": "x", "timestamp": 3, "post_id": "7"}, None),
+        ({"posts": [{"text": "x", "id": "1"}]}, None),
+    ],
+)
+def test_only_names_much_like_that_of_a_missing_field_are_misspelt(more, missing):
+    post = {"subject": "ann", "id": "1", "text": "x", **more}
+    assert list(FieldCheck("feed").misspelt(post)) == ([missing] if missing else [])
+
+
+def test_fields_that_change_with_every_post_are_not_looked_at_for_ever():
+    check = FieldCheck("feed")
+    check.look_at({"subject": "ann", f"field{number}": 1} for number in range(5_000))
+    assert len(check._seen) <= 1_000
 
 
 def test_a_full_queue_is_answered_with_429_and_when_to_come_again(tmp_path):

@@ -75,6 +75,16 @@ def test_bad_entries_are_reported_skipped_and_acknowledged(service, stream):
     assert written.getvalue().count("line skipped") == 3
 
 
+def test_a_misspelt_field_of_entries_is_reported_once(service, stream, caplog):
+    name, url, client = stream
+    client.xadd(name, entry("ann", tiem="2026-05-01", id="1"))
+    client.xadd(name, entry("ann", tiem="2026-05-02", id="2"))
+    with Sources(service, [RedisStream(url)]):
+        wait_until(lambda: posts(service) == {"ann": 2})
+    logs = [log.watchword_fields for log in caplog.records if "misspelt" in log.message]
+    assert [(log["field"], log["missing"]) for log in logs] == [("tiem", "time")]
+
+
 class Stopping(Sink):
     """A sink that stops after its first commit: before the entries are acknowledged."""
 

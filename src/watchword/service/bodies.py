@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence, Sized
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from contextlib import suppress
 from datetime import datetime
+from difflib import get_close_matches
 from typing import Any
 
 import msgspec
 
 from watchword.data.flaws import BadLines, Flaw
-from watchword.data.lines import BYTE_ORDER_MARK, LineBlock
-from watchword.data.records import decoded_lines
+from watchword.data.lines import BYTE_ORDER_MARK, LineBatch, LineBlock
+from watchword.data.records import SUBJECT_FIELDS, decoded_lines, plain_records
 from watchword.data.texts import Texts, texts_in, texts_of_records
 from watchword.data.times import as_time
+from watchword.service.logs import say
 from watchword.service.records import IncomingPost
 from watchword.service.store import MOST_ID_BYTES
 
 #: The media types of posts; the first is for one object or an array.
 JSON, LINES = "application/json", "application/x-ndjson"
 MEDIA_TYPES = (JSON, LINES, "application/jsonl", "application/x-jsonlines")
+
+_FIELDS = ("subject", "id", "text", "time", "title")  # that the service reads
+_KNOWN = frozenset(name for names in SUBJECT_FIELDS.values() for name in names) | {"id", "context"}
+_LONGEST_NAME = 20  # characters of a name that may be a misspelt one
+_MOST_KINDS = 1_000  # of posts with different fields that are looked at
 
 
 class BadBody(Exception):  # noqa: N818 - an answer to a client, not an error of this program
@@ -33,7 +42,68 @@ class BadBody(Exception):  # noqa: N818 - an answer to a client, not an error of
         self.status = status
 
 
-def posts_in(body: bytes, media_type: str, *, most: int) -> list[IncomingPost]:
+class FieldCheck:
+    """Warns, once per field of a source, of an unknown field spelt much like one that is missing.
+
+    Posts may have further fields, so nothing is refused.
+
+    >>> check = FieldCheck("feed")
+    >>> check.misspelt({"subject": "ann", "id": "1", "text": "Hello.", "tiem": 0, "lang": "en"})
+    {'time': 'tiem'}
+    """
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._seen: set[tuple[str, ...]] = set()  # the fields of posts that were looked at
+        self._warned: set[str] = set()
+
+    def look_at_lines(self, batch: LineBatch) -> None:
+        """Look at the posts of a block of JSON lines, as far as these are valid."""
+        if isinstance(batch, LineBlock):
+            self.look_at(_valid_records(batch))
+
+    def look_at(self, posts: Iterable[Any]) -> None:
+        """Look at posts; values that are no objects are left out."""
+        for post in posts:
+            if not isinstance(post, dict) or (names := tuple(post)) in self._seen:
+                continue
+            if len(self._seen) < _MOST_KINDS:
+                self._seen.add(names)
+                for field, name in self.misspelt(post).items():
+                    self._warn(field, name)
+
+    def misspelt(self, post: Mapping[str, Any]) -> dict[str, str]:
+        """Return the unknown fields of a post by the missing fields that they may stand for."""
+        if "posts" in post:  # a subject with its posts
+            return {}
+        missing = [field for field in _FIELDS if field not in post]
+        if "post_id" in post and "id" in missing:
+            missing.remove("id")
+        unknown = [name for name in post if name not in _KNOWN and len(name) <= _LONGEST_NAME]
+        matches = {name: get_close_matches(name.lower(), missing, 1, 0.75) for name in unknown}
+        return {fields[0]: name for name, fields in matches.items() if fields}
+
+    def _warn(self, field: str, name: str) -> None:
+        if field not in self._warned:
+            self._warned.add(field)
+            fields = {"source": self._source, "field": name, "missing": field}
+            say("a field of posts may be misspelt", level=logging.WARNING, **fields)
+
+
+def _valid_records(block: LineBlock) -> Iterable[Any]:
+    records = plain_records(block)
+    if records is not None:
+        return records
+    valid = []
+    for _, line in block:
+        with suppress(msgspec.DecodeError, UnicodeError, RecursionError):
+            valid.append(msgspec.json.decode(line))
+    return valid
+
+
+def posts_in(
+    body: bytes, media_type: str, *, most: int, check: FieldCheck | None = None
+) -> list[IncomingPost]:
     r"""Return the posts of a body; raise `BadBody` if any of them is invalid.
 
     >>> body = b'{"subject": "ann", "id": 1, "text": "Hello."}\n'
@@ -60,10 +130,14 @@ def posts_in(body: bytes, media_type: str, *, most: int) -> list[IncomingPost]:
     if media_type == JSON:
         values, is_unicode = _values_in(body)
         _check_number(values, unit, most)
+        if check is not None:
+            check.look_at(values)
         texts = texts_of_records(values, bad, name="", is_unicode=is_unicode)
     else:
         block = _block(body)
         _check_number(block, unit, most)
+        if check is not None:
+            check.look_at_lines(block)
         texts = texts_in(block, bad, name="")
     _check_number(texts, "post", most)  # a line may hold several
     flaw = first_flaw(texts.subjects, texts.ids, texts.times)

@@ -158,6 +158,7 @@ class RedisStream:
             return b""
         if _WHOLE in fields:
             return fields[_WHOLE].replace(b"\n", b" ")
+        into.fields.look_at([{name.decode("utf-8", "replace"): None for name in fields}])
         try:
             known = {
                 name: fields[name.encode()].decode() for name in _FIELDS if name.encode() in fields

@@ -18,7 +18,7 @@ from watchword._files import AnyPath
 from watchword.errors import StoreError
 from watchword.service.alerts import SORTS as ALERT_SORTS
 from watchword.service.board import board_files, story_for_page
-from watchword.service.bodies import LINES, MEDIA_TYPES, BadBody, posts_in
+from watchword.service.bodies import LINES, MEDIA_TYPES, BadBody, FieldCheck, posts_in
 from watchword.service.choices import BODY_LIMIT, MODEL_LIMIT, RATE, SCOPES
 from watchword.service.events import Feed
 from watchword.service.logs import say
@@ -119,6 +119,7 @@ class ServiceHandlers:
         self.metrics = metrics
         self._readiness = readiness
         self.limits = limits
+        self._field_checks: dict[str, FieldCheck] = {}
         self._is_stopping = False
         self._feed = Feed(service, lambda: self._is_stopping)
 
@@ -133,11 +134,14 @@ class ServiceHandlers:
         """Add posts; responds once they are committed."""
         media_type = media_type_of(call.request, MEDIA_TYPES)
         body = await read_body(call.request, self.limits.body)
-        posts = await self._parsed(body, media_type)
+        posts = await self._parsed(body, media_type, call.sender or "")
         return await _settled(self._service.submit(posts, None))
 
-    async def _parsed(self, body: bytes, media_type: str) -> list[IncomingPost]:
-        parse = partial(posts_in, body, media_type, most=self.limits.posts)
+    async def _parsed(self, body: bytes, media_type: str, sender: str) -> list[IncomingPost]:
+        check = self._field_checks.get(sender)
+        if check is None:
+            check = self._field_checks.setdefault(sender, FieldCheck(f"token {sender}"))
+        parse = partial(posts_in, body, media_type, most=self.limits.posts, check=check)
         try:
             return parse() if len(body) <= _SMALL else await to_thread.run_sync(parse)
         except BadBody as bad:

@@ -17,7 +17,7 @@ from watchword.data.flaws import BadLines, Flaw
 from watchword.data.lines import LineBatch
 from watchword.data.texts import Texts, texts_in
 from watchword.errors import BusyError, StoreUnavailableError, WatchwordError
-from watchword.service.bodies import FlawsTo, first_flaw, incoming
+from watchword.service.bodies import FieldCheck, FlawsTo, first_flaw, incoming
 from watchword.service.logs import logger, say
 from watchword.service.records import IncomingPost, Position
 
@@ -63,6 +63,7 @@ class Sink:
         self._name = name
         self._metrics = metrics
         self._bad_lines = 0
+        self.fields = FieldCheck(name)
         self.stopping = threading.Event()
         self.state: SourceState = "reading"
         self.missing_files = 0  # rotated files that were not found
@@ -90,6 +91,7 @@ class Sink:
 
         `place` says where a line is, given its number.
         """
+        self.fields.look_at_lines(batch)
         bad = FlawsTo(lambda flaw, line: self.skip(flaw, "" if line is None else place(line)))
         return _without_flaws(texts_in(batch, bad, name=self._name), bad)
 
