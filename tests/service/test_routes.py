@@ -15,6 +15,8 @@ from doors import open_door
 from services import OTHER, RISK, post, send, small_model
 from waiting import wait_until
 from watchword.errors import StoreError
+from watchword.service import events
+from watchword.service.records import Alert, json_of
 from watchword.service.routes import RequestLimits
 from watchword.service.tokens import add_token
 
@@ -128,17 +130,40 @@ def test_a_stream_is_resumed_after_the_last_event(door):
         assert next_event("alert")["id"] == str(oldest["id"])
 
 
+def test_an_alert_is_written_once_for_all_streams_of_events(door, monkeypatch):
+    written = []
+    monkeypatch.setattr(events, "json_of", lambda record: written.append(record) or json_of(record))
+    with contextlib.ExitStack() as stack:
+        streams = [stack.enter_context(door.events()) for _ in range(5)]
+        for next_event in streams:
+            next_event("statistics")  # it is open
+        send(door.service, post("ann", 1))
+        received = [next_event("alert") for next_event in streams]
+    assert [event["id"] for event in received] == ["1"] * 5
+    assert [record.id for record in written if isinstance(record, Alert)] == [1]
+
+
+def test_a_stream_that_is_behind_gets_every_alert_once(door, monkeypatch):
+    monkeypatch.setattr(events, "_PAGE", 2)
+    numbers = [send(door.service, post(f"missed {at}", 1)).alerts[0] for at in range(5)]
+    with door.events() as next_event:
+        received = [int(next_event("alert")["id"]) for _ in numbers]
+        numbers += send(door.service, post("not missed", 1)).alerts
+        received.append(int(next_event("alert")["id"]))
+    assert received == numbers
+
+
 def test_events_go_on_after_any_failure_of_the_store(door, monkeypatch):
     failed = threading.Event()
 
-    def failing():
+    def failing(**_):
         failed.set()
         raise StoreError("damaged")
 
     with door.events() as next_event:
         next_event("statistics")
         with monkeypatch.context() as patch:
-            patch.setattr(door.service, "last_alert", failing)
+            patch.setattr(door.service, "alerts", failing)
             assert failed.wait(60)
         send(door.service, post("ann", 1))
         assert next_event("alert")["id"] == "1"

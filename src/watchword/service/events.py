@@ -2,15 +2,20 @@
 
 A stream begins after an id and sends every alert with a larger one, oldest first. A browser that
 was disconnected sends the id of the last alert that it got, and misses none.
+
+New alerts are read and written as JSON once for all streams. A stream that is further behind reads
+them from the store until it has caught up.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from anyio import to_thread
 
@@ -25,18 +30,49 @@ _PAGE = 100  # alerts per look
 _POLL = 0.25  # seconds
 _STATISTICS = 4  # looks between two statistics
 _PING = 60  # looks without an event after which a comment shows that the stream is alive
+_KEPT = 5.0  # seconds for which new alerts are kept; not longer, because they may be forgotten
+_CATCHING_UP = 2  # streams that read from the store at the same time
+
+_Events = Sequence[tuple[int, bytes]]  # ids of alerts, oldest first, and their events
+
+
+class NewAlerts:
+    """The events of the latest alerts, for all streams: those after the id `begin`."""
+
+    def __init__(self, begin: int) -> None:
+        self.begin = self.end = begin
+        self._events: deque[tuple[int, bytes, float]] = deque()
+
+    def add(self, events: _Events) -> None:
+        """Add the events of further alerts; drop old ones."""
+        now = time.monotonic()
+        for number, data in events:
+            self._events.append((number, data, now))
+            self.end = number
+        while self._events and self._events[0][2] < now - _KEPT:
+            self.begin = self._events.popleft()[0]
+
+    def after(self, number: int) -> _Events:
+        """Return the events of alerts after an id, which is not below `begin`."""
+        events: list[tuple[int, bytes]] = []
+        for own, data, _ in reversed(self._events):
+            if own <= number:
+                break
+            events.append((own, data))
+        return events[::-1]
 
 
 class Feed:
-    """Data shared by all streams: the statistics are computed once for all of them."""
+    """What all streams share: new alerts and the statistics."""
 
     def __init__(self, service: Service, is_stopping: Callable[[], bool]) -> None:
         self._service = service
         self._is_stopping = is_stopping
         self.streams = 0  #: open ones
-        self._statistics: bytes | None = None
+        self._statistics: bytes | None = None  # as an event
         self._watching: asyncio.Task[None] | None = None
-        self._latest = 0
+        self._new: NewAlerts | None = None  # none before the first look
+        self._catching_up = asyncio.Semaphore(_CATCHING_UP)
 
     async def events(self, after: int, is_allowed: Callable[[], bool]) -> AsyncIterator[bytes]:
         """Yield events until the client leaves or loses its token, or the service stops."""
@@ -47,47 +83,65 @@ class Feed:
             yield b"retry: 1000\n\n"
             quiet, shown = 0, None
             while is_allowed() and not self._is_stopping():
-                found = await self._alerts(after) if self._latest > after else []
-                for one in found:
-                    after = one.id
-                    yield event("alert", json_of(one), identity=after)
+                alerts = await self._after(after)
+                chunks = [data for _, data in alerts]
                 if self._statistics is not shown:
                     shown = self._statistics
-                    yield event("statistics", shown or b"{}")
-                    quiet = 0
-                quiet += 1
+                    chunks.append(shown or b"")
+                quiet = 0 if chunks else quiet + 1
                 if quiet > _PING:
                     quiet = 0
-                    yield b": still here\n\n"
-                if not found:
+                    chunks.append(b": still here\n\n")
+                if chunks:
+                    yield b"".join(chunks)
+                if alerts:
+                    after = alerts[-1][0]
+                else:
                     await asyncio.sleep(_POLL)
         finally:
             self.streams -= 1
 
-    async def _alerts(self, after: int) -> list[Any]:
-        def read() -> list[Any]:
+    async def _after(self, number: int) -> _Events:
+        """Return the events of the next alerts after an id; none if there are none yet."""
+        new = self._new
+        if new is None or number >= new.end:
+            return ()
+        if number >= new.begin:
+            return new.after(number)
+        async with self._catching_up:
             with suppress(StoreError):
-                return self._service.alerts(since=after, limit=_PAGE, sort="oldest")
-            return []
+                return await to_thread.run_sync(self._read, number)
+        return ()
 
-        return await to_thread.run_sync(read)
+    def _read(self, after: int) -> _Events:
+        alerts = self._service.alerts(since=after, limit=_PAGE, sort="oldest")
+        return [(one.id, event("alert", json_of(one), identity=one.id)) for one in alerts]
 
     async def _watch(self) -> None:
         """Look for new alerts and statistics as long as there are streams."""
         looks = 0
         while self.streams and not self._is_stopping():
+            is_behind = False
             try:
-                self._latest = await to_thread.run_sync(self._service.last_alert)
+                if self._new is None:
+                    self._new = NewAlerts(await to_thread.run_sync(self._service.last_alert))
+                events = await to_thread.run_sync(self._read, self._new.end)
+                self._new.add(events)
+                is_behind = len(events) == _PAGE
                 if looks % _STATISTICS == 0:
-                    found = await to_thread.run_sync(self._service.statistics)
-                    plainly = json_of(found)
-                    if plainly != self._statistics:
-                        self._statistics = plainly
+                    await self._look_at_statistics()
             except StoreError as error:
                 if not isinstance(error, StoreUnavailableError):
                     say("events wait for the store", level=logging.ERROR, reason=str(error))
             looks += 1
-            await asyncio.sleep(_POLL)
+            await asyncio.sleep(0 if is_behind else _POLL)
+        self._new = None  # which would miss alerts from now on
+
+    async def _look_at_statistics(self) -> None:
+        statistics = await to_thread.run_sync(self._service.statistics)
+        shown = event("statistics", json_of(statistics))
+        if shown != self._statistics:
+            self._statistics = shown
 
 
 def event(name: str, data: bytes, *, identity: int | None = None) -> bytes:
