@@ -132,7 +132,12 @@ def test_a_stream_is_resumed_after_the_last_event(door):
 
 def test_an_alert_is_written_once_for_all_streams_of_events(door, monkeypatch):
     written = []
-    monkeypatch.setattr(events, "json_of", lambda record: written.append(record) or json_of(record))
+
+    def counted(record):
+        written.append(record)
+        return json_of(record)
+
+    monkeypatch.setattr(events, "json_of", counted)
     with contextlib.ExitStack() as stack:
         streams = [stack.enter_context(door.events()) for _ in range(5)]
         for next_event in streams:
