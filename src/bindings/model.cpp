@@ -271,8 +271,9 @@ void bind_learning(nb::class_<Model>& model) {
         .def(
             "prune",
             [](Model& self, Count floor, unsigned shortest) {
-                const PruneResult result = without_gil([&] { return self.prune(floor, shortest); });
-                return std::pair(result.ngrams, result.counts);
+                const Pruning result = without_gil([&] { return self.prune(floor, shortest); });
+                const auto [ngrams, counts] = result.removed;
+                return std::tuple(ngrams, counts, result.dropped_corrections);
             },
             "floor"_a, "shortest"_a);
 }

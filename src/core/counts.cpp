@@ -151,6 +151,19 @@ void Counts::check_prune_fits(Count floor, unsigned shortest, Count more) const 
     if (removed > room) throw LimitFailure("a model would have pruned more than 2^63 - 1 counts");
 }
 
+bool Counts::has_to_prune(Count floor, unsigned shortest) const {
+    const auto is_rare = [floor](LabelCount entry) { return entry.count() <= floor; };
+    for (unsigned length = shortest; length <= max_ngram_; ++length) {
+        bool found = false;
+        for_each_of_length(length, [&](NgramId ngram) {
+            const std::span<const LabelCount> entries = row(length, ngram);
+            found = found || std::any_of(entries.begin(), entries.end(), is_rare);
+        });
+        if (found) return true;
+    }
+    return false;
+}
+
 PruneResult Counts::prune(Count floor, unsigned shortest, bool keep_maxima) {
     check_prune_fits(floor, shortest, 0);
     complete_ = false;

@@ -100,6 +100,8 @@ class Counts {
     bool has_room_for(const Counts& other) const;
     // With `keep_maxima`, the largest counts stay what they were, even if their n-grams are gone.
     PruneResult prune(Count floor, unsigned shortest, bool keep_maxima = false);
+    // Whether there is a count that pruning would remove.
+    bool has_to_prune(Count floor, unsigned shortest) const;
     // Throws LimitFailure if the counters of pruning might overflow after this many more
     // occurrences of n-grams.
     void check_prune_fits(Count floor, unsigned shortest, Count more) const;

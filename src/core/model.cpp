@@ -290,32 +290,27 @@ void Model::merge(const Model& other, bool average_corrections) {
         learnt_since_fit_ += learnt;
         unlearnt_since_fit_ += unlearnt;
     } else {
-        corrections_.reset();
-        learnt_since_fit_ = unlearnt_since_fit_ = 0;
+        forget_corrections();
     }
     changed();
 }
 
-PruneResult Model::prune(Count floor, unsigned shortest) {
+Pruning Model::prune(Count floor, unsigned shortest) {
     const std::lock_guard guard(lock_);
     changed();
     return prune_counts(floor, shortest);
 }
 
-PruneResult Model::prune_counts(Count floor, unsigned shortest) {
-    // Pruning gives n-grams other ids, so their corrections have to be found again.
-    writable();  // without longer n-grams
-    const std::shared_ptr<Counts> before = corrections_ ? counts_ : nullptr;
+Pruning Model::prune_counts(Count floor, unsigned shortest) {
     const bool as_pyss3 = parameters_.tokenization == Tokenization::Pyss3;
     Counts& counts = writable();
-    PruneResult result;
-    change(
-        [&] {
-            result = counts.prune(floor, shortest, as_pyss3);
-            if (!before) return;
-            corrections_ = std::make_shared<Corrections>(corrections_->moved(*before, counts));
-        },
-        before);
+    Pruning result;
+    // Even if nothing is removed, n-grams get other ids, which corrections would not follow.
+    if (!corrections_ || counts.has_to_prune(floor, shortest)) {
+        change([&] { result.removed = counts.prune(floor, shortest, as_pyss3); });
+        result.dropped_corrections = corrections_ != nullptr;
+        forget_corrections();
+    }
     if (as_pyss3) words_since_prune_ = 0;
     return result;
 }
@@ -487,7 +482,7 @@ std::shared_ptr<const Counts> Model::take_counts() {
     writable();
     changed();
     words_since_prune_ = 0;
-    corrections_.reset();
+    forget_corrections();
     return std::exchange(counts_, std::move(fresh));
 }
 

@@ -98,6 +98,11 @@ struct Survey {
     std::vector<std::uint64_t> bins;  // kBins per cell
 };
 
+struct Pruning {
+    PruneResult removed;
+    bool dropped_corrections = false;
+};
+
 struct Following {
     std::string word;
     Count count;
@@ -127,7 +132,9 @@ class Model {
     void unlearn(const TermBatch& document, const Label& label, bool check = true);
     // Corrections become the mean of both, or are dropped.
     void merge(const Model& other, bool average_corrections);
-    PruneResult prune(Count floor, unsigned shortest);
+    // Corrections are dropped if counts are removed: fitted to n-grams that are gone, they would be
+    // too certain of texts without them.
+    Pruning prune(Count floor, unsigned shortest);
 
     // The purpose tells how texts are cut: only by PySS3's rules does it make a difference.
     ConfidenceTable confidence(const std::vector<TextView>& texts, unsigned threads,
@@ -227,7 +234,11 @@ class Model {
             "memory ran out while the model was changed, so it is incomplete: load it again, or "
             "learn it anew");
     }
-    PruneResult prune_counts(Count floor, unsigned shortest);
+    Pruning prune_counts(Count floor, unsigned shortest);
+    void forget_corrections() {
+        corrections_.reset();
+        learnt_since_fit_ = unlearnt_since_fit_ = 0;
+    }
     std::optional<FitTotals> fit_totals() const;
     void changed();
     // Whether these texts cannot make a label exceed its limit, whatever their number of words.

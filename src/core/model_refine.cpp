@@ -249,8 +249,7 @@ void Model::unlearn(const TermBatch& document, const Label& label, bool check) {
 
 void Model::drop_corrections() {
     const std::lock_guard guard(lock_);
-    corrections_.reset();
-    learnt_since_fit_ = unlearnt_since_fit_ = 0;
+    forget_corrections();
     changed();
 }
 

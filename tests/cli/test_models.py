@@ -255,6 +255,39 @@ def test_adding_texts_keeps_corrections_and_marks_them_stale(texts):
     assert (told["refinement"]["texts"], told["refinement"]["learnt"]) == (4, 4)
 
 
+def test_pruned_counts_are_refined_on_request(texts):
+    [told] = records("train", texts, "-o", "model.ww", "--prune", 1, "--refine")
+    expected = taught_in_python()
+    expected.prune(1)
+    expected.refine([one["text"] for one in TEXTS], [one["label"] for one in TEXTS])
+    assert told["fingerprint"] == expected.fingerprint
+
+
+@pytest.mark.parametrize("arguments", [["--prune", 2], ["--smoothness", 0.4]])
+def test_lost_corrections_are_fitted_again_to_enough_new_texts(texts, arguments):
+    records("train", texts, "-o", "model.ww")
+    [told] = records("train", texts, "-o", "more.ww", "--add-to", "model.ww", *arguments)
+    assert told["refinement"]["texts"] == 4
+    assert not told["refinement"]["learnt"]
+
+
+@pytest.mark.parametrize("arguments", [["--prune", 1], ["--smoothness", 0.4]])
+def test_corrections_that_a_few_new_texts_cannot_replace_are_dropped(texts, here, arguments):
+    records("train", texts, "-o", "model.ww")
+    write_lines(here / "new.jsonl", [TEXTS[0]] * 4)  # of one label
+    done = call("train", "new.jsonl", "-o", "more.ww", "--add-to", "model.ww", *arguments)
+    assert json.loads(done.stdout)["refinement"] is None
+    assert "more.ww is not refined, although model.ww is" in done.stderr
+    [told] = records("inspect", "more.ww")
+    assert told["refinement"] is None
+
+
+def test_adding_texts_to_a_refined_model_cannot_refine_it_on_request(texts):
+    records("train", texts, "-o", "model.ww")
+    arguments = ["train", texts, "-o", "more.ww", "--add-to", "model.ww", "--refine"]
+    assert "--refine and --add-to cannot be used together" in failure(*arguments, code=2)
+
+
 def test_a_preset_can_be_refined_on_request(texts):
     [told] = records("train", texts, "-o", "model.ww", "--paper", "--refine")
     assert told["refinement"]["texts"] == 4
@@ -348,11 +381,6 @@ def test_a_model_file_is_refused_as_data(model):
         (["texts.jsonl", "-o", "m.ww", "--field", "body=x"], 2, "unknown field 'body'"),
         (["texts.jsonl", "-o", "m.ww", "--add-to", "no.ww"], 1, "no.ww: No such file"),
         (["texts.jsonl", "-o", "m.ww", "--add-to", "x", "--paper"], 2, "cannot be used together"),
-        (
-            ["texts.jsonl", "-o", "m.ww", "--refine", "--prune", "1"],
-            2,
-            "--refine and --prune cannot be used together",
-        ),
         (
             ["texts.jsonl", "-o", "m.ww", "--refine", "--prune-period", "1000"],
             2,

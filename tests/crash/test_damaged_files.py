@@ -710,7 +710,7 @@ def test_pruning_beyond_the_counter_limit_is_refused_without_changes(key):
 def test_pruning_up_to_the_counter_limit_is_exact():
     model = ww.TauSS3.from_bytes(pruned_often("counts", 2**63 - 1 - 2))
     before = ww.TauSS3.from_bytes(pruned_often("counts", 100))
-    assert before.prune(0) == model.prune(0) == (0, 0)
+    assert before.prune(0) == model.prune(0) == (0, 0, False)
     with pytest.raises(ww.errors.ModelLimitError):
         model.prune(2**32 - 1)
     assert model.to_bytes() == pruned_often("counts", 2**63 - 1 - 2)

@@ -287,9 +287,7 @@ def changed_by_merging(model):
     model.merge(model.replace(alpha=0.0), refinement="average")
 
 
-@pytest.mark.parametrize(
-    "change", [changed_by_learning, changed_by_unlearning, changed_by_merging, ww.TauSS3.prune]
-)
+@pytest.mark.parametrize("change", [changed_by_learning, changed_by_unlearning, changed_by_merging])
 def test_corrections_stay_with_their_ngrams_while_longer_ones_are_dropped(change):
     documents = made_up_documents(500, seed=10)
     model = learnt(documents, {"max_ngram": 3}).replace(max_ngram=2)

@@ -110,13 +110,11 @@ def test_the_number_of_threads_does_not_matter(corpus, arguments):
 
 @examples(0.5)
 @given(corpus=corpora(min_labels=2), arguments=refinable(), data=st.data())
-def test_unlearning_and_pruning_keep_the_rest(corpus, arguments, data):
+def test_unlearning_keeps_the_other_corrections(corpus, arguments, data):
     model, _ = both(corpus, arguments)
     model.refine([text for text, _ in corpus], [label for _, label in corpus])
     text, label = data.draw(st.sampled_from(corpus))
     model.unlearn_one(text, label)
-    if data.draw(st.booleans()) and model.labels:
-        model.prune(1)
     if not model.labels:
         return
     again = ww.TauSS3.from_bytes(model.to_bytes())
@@ -125,6 +123,22 @@ def test_unlearning_and_pruning_keep_the_rest(corpus, arguments, data):
     assert again.refinement == model.refinement
     assert model.refinement is not None
     assert model.refinement.unlearnt == 1
+
+
+@examples(0.5)
+@given(corpus=corpora(), arguments=refinable(), floor=st.integers(0, 2), data=st.data())
+def test_pruning_drops_corrections_if_it_drops_anything(corpus, arguments, floor, data):
+    model, _ = both(corpus, arguments)
+    model.refine([text for text, _ in corpus], [label for _, label in corpus])
+    before, read = model.refinement, [text for text, _ in corpus]
+    scores = model.confidence_many(read)
+    pruned = model.prune(floor, data.draw(st.integers(1, 3)))
+    assert pruned.refinement_dropped == (pruned.ngrams > 0)
+    if pruned.refinement_dropped:
+        assert model.refinement is None
+    else:
+        assert model.refinement == before
+        np.testing.assert_array_equal(model.confidence_many(read), scores)
 
 
 @examples(0.5)

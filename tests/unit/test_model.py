@@ -83,6 +83,14 @@ def test_repr_names_the_labels():
     assert repr(taught()) == "<TauSS3 of 2 labels: 'sports', 'tech'>"
 
 
+def test_repr_says_that_a_model_is_refined_and_when_that_is_stale():
+    model = taught()
+    model.refine(["a match"], ["sports"])
+    assert repr(model) == "<TauSS3 of 2 labels: 'sports', 'tech'; refined>"
+    model.learn_one("a match", "sports")
+    assert repr(model) == "<TauSS3 of 2 labels: 'sports', 'tech'; refined, stale>"
+
+
 def test_repr_of_many_labels_is_short():
     model = taught(dict.fromkeys(range(1000), "a"))
     assert repr(model) == "<TauSS3 of 1000 labels: 0, 1, 2, 3, 4, …>"

@@ -6,6 +6,7 @@ texts become terms. `watchword.TauSS3` is its public face.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from watchword.model.tau_ss3 import TauSS3
 
 
+logger = logging.getLogger("watchword.model")
+_DROPPED = "pruning while learning dropped the corrections of the model: refine it again"
 _COUNTED = ("max_ngram", "counting", "tokenization")  # which counts there are
 
 
@@ -132,7 +135,9 @@ class Engine(NamedTuple):
         order = sorted(joined)  # one type: `as_labels` has checked it
         counted = [len(joined[label]) for label in order]
         self.learn(["".join(joined[label]) for label in order], order, threads, counted=counted)
-        self.native.prune(self.parameters.prune_floor, self.parameters.prune_shortest)
+        floor, shortest = self.parameters.prune_floor, self.parameters.prune_shortest
+        if self.native.prune(floor, shortest)[-1]:
+            logger.warning(_DROPPED)
 
     def learn(
         self,
@@ -153,12 +158,15 @@ class Engine(NamedTuple):
                 )
             workers = 1
         self.refuse_if_incomplete()
+        may_drop = self.parameters.prune_period is not None and self.is_refined
         if self.source.is_plain:
             self.native.learn(texts, labels, workers, counted or [])
         else:
             terms = self.source.read(texts, learning=True)
             terms.counted = counted or []
             self.native.learn_terms(terms, labels)
+        if may_drop and not self.is_refined:
+            logger.warning(_DROPPED)
 
     def unlearn(self, text: str, label: Label, *, check: bool) -> None:
         """Take a document back."""

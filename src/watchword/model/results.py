@@ -39,10 +39,14 @@ class NextWord(NamedTuple):
 
 
 class Pruned(NamedTuple):
-    """The result of pruning: the number of removed n-grams (per label) and their total count."""
+    """The result of pruning: the number of removed n-grams (per label) and their total count.
+
+    `refinement_dropped` is true if the model was refined and no longer is.
+    """
 
     ngrams: int
     counts: int
+    refinement_dropped: bool = False
 
 
 class ConfidenceTable(NamedTuple):

@@ -211,7 +211,13 @@ class TauSS3:
     def __repr__(self) -> str:
         labels = self.labels
         shown = reprs(labels, most=5)
-        return f"<TauSS3 of {len(labels)} labels: {shown}>" if labels else "<TauSS3, empty>"
+        if not labels:
+            return "<TauSS3, empty>"
+        refinement = self.refinement
+        state = "" if refinement is None else "; refined"
+        if refinement is not None and refinement.is_stale:
+            state += ", stale"
+        return f"<TauSS3 of {len(labels)} labels: {shown}{state}>"
 
     def _repr_html_(self) -> str | None:
         return model_html_of(self._engine, repr(self))
@@ -395,7 +401,14 @@ class TauSS3:
     def prune(self, floor: int = 10, shortest: int = 1) -> Pruned:
         """Drop, per label, n-grams of at least `shortest` words with a count of at most `floor`.
 
-        A pruned model cannot merge or unlearn, because the result would not be exact.
+        A pruned model cannot merge or unlearn, because the result would not be exact. If anything
+        is dropped, so are the corrections of a refined model (`refinement_dropped` of the result):
+        fitted to n-grams that are gone, they would be too certain. Refine it again with its texts.
+
+        >>> model = TauSS3(max_ngram=1)
+        >>> model.learn_many(["a b", "a b", "c"], ["x", "x", "y"])
+        >>> model.prune(1)
+        Pruned(ngrams=1, counts=1, refinement_dropped=False)
         """
         least = as_whole("floor", floor, 0)
         length = as_whole("shortest", shortest, 1, _native.max_ngram_limit)

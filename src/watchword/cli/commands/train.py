@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import click
 
 from watchword import TauSS3
-from watchword._checks import Target
+from watchword._checks import Target, as_label_sets
 from watchword.cli.base import (
     FILE,
     model_of,
@@ -18,6 +20,7 @@ from watchword.cli.base import (
     progress_of,
     refuse_together,
     verb,
+    warn,
     with_known_default,
 )
 from watchword.cli.commands.search import end_as_interrupted, tuned
@@ -36,7 +39,10 @@ from watchword.cli.output import show_model
 from watchword.cli.search_options import tuning_options
 from watchword.data.lines import name_of
 from watchword.data.texts import Texts, as_targets, labelled
+from watchword.model.engine import engine_of
 from watchword.model.refining import POST_SETTINGS
+
+_SUFFICIENT = 0.25  # share of a label's texts
 
 
 @verb(
@@ -86,15 +92,23 @@ def train(
     By default the model is then refined: corrections are fitted around its counts, for which the
     texts are kept in memory. Posts of subjects are only counted, because refining helps less there;
     see tune. With --tune, the model is refined if that is better by cross-validation. With
-    --no-refine, --paper, --pyss3, --add-to or pruning, no text is kept.
+    --no-refine, --paper, --pyss3, --add-to or pruning, no text is kept, unless --refine is given.
+
+    A refined MODEL loses its corrections if --prune or other parameters are given. They are then
+    fitted again to the new texts, if these are at least a quarter of all texts of every label.
     """
     refuse_together(("--add-to", add_to), (f"--{preset}", preset))
     refuse_together(("--tune", tuning), ("--add-to", add_to), ("--prune", prune))
+    was_refined = False
     if add_to is not None:
-        model = TauSS3.load(add_to).replace(**parameters)
+        earlier = TauSS3.load(add_to)
+        was_refined = earlier.refinement is not None
+        model = earlier.replace(**parameters)
     else:
         model = model_of(None, preset, parameters)
-    chosen = refine_choice(refine, model, preset, {"--add-to": add_to, "--prune": prune})
+    chosen = refine_choice(refine, model, preset, {"--add-to": add_to})
+    if prune is not None and refine is None:
+        chosen = False
     if tuning is not None:
         compared = chosen is not False
         model, found = tuned(model, data, loader, tuning, threads, refine=compared)
@@ -104,7 +118,11 @@ def train(
         show_model(model, more | {found.measure: found.best.value}, table=table)
         end_as_interrupted(found, tuning["keep"])
         return
-    kept = None if chosen is False else _RefinementTexts(only_texts=chosen is None)
+    kept = None
+    if chosen is not False:
+        kept = _RefinementTexts(only_texts=chosen is None)
+    elif was_refined and refine is None and (prune is not None or model.refinement is None):
+        kept = _RefinementTexts(only_texts=False)
     batches = labelled(loader.batches(data), loader.bad, like=model.labels)
     learnt = _learn(model, batches, threads, kept)
     if not learnt:
@@ -112,8 +130,13 @@ def train(
     model = with_known_default(model, model.labels)
     if prune is not None:
         model.prune(prune, parameters.get("prune_shortest", 1))
-    if kept is not None:
+    if kept is not None and (chosen is not False or kept.suffice_for(model)):
         kept.refine(model, threads)
+    if was_refined and model.refinement is None and refine is not False:
+        warn(
+            f"Warning: {output} is not refined, although {add_to} is: its corrections do not fit "
+            "other parameters or pruned counts; train a new model with all texts and --refine"
+        )
     model.save(output)
     loader.report()
     show_model(model, {"model": str(output), "learnt": learnt}, table=table)
@@ -135,6 +158,18 @@ class _RefinementTexts:
         else:
             self.texts += texts
             self.labels += labels
+
+    def suffice_for(self, model: TauSS3) -> bool:
+        """Return whether a refined model that lost its corrections should get them from the texts.
+
+        With few of the texts that it has learnt, or of one label, it would be less accurate than
+        without corrections.
+        """
+        if model.refinement is not None or not engine_of(model).parameters.suits_refining:
+            return False
+        texts = Counter(chain.from_iterable(as_label_sets(as_targets(self.labels))))
+        documents = model.statistics.documents
+        return all(texts[label] >= _SUFFICIENT * documents[label] for label in documents)
 
     def refine(self, model: TauSS3, threads: int | None) -> None:
         """Refine a model with the texts, if there are any and the model tells labels apart."""
