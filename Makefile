@@ -12,7 +12,8 @@ BUILD_REQUIREMENTS := $(shell sed -n 's/", "/" "/g; s/^requires = \[\(.*\)\]/\1/
 NATIVE := $(wildcard src/core/* src/bindings/*) CMakeLists.txt
 CPP := $(wildcard $(foreach folder,src/core src/bindings tests/fuzz,$(folder)/*.h $(folder)/*.cpp))
 # One process more than there are cores: many tests wait for other processes.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+CORES := $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
+WORKERS ?= $(shell expr $(CORES) + 1)
 PYTEST = $(BIN)/python -m pytest --numprocesses=$(WORKERS) --dist=loadgroup
 QUICK = -m "not slow" --hypothesis-profile=quick
 STUB := src/watchword/_native.pyi
@@ -45,6 +46,9 @@ lint: build  ## style, types, and whether generated files are what they should b
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/clang-format --dry-run --Werror $(CPP)
+	@echo "clang-tidy src/core/*.cpp"
+	@printf '%s\n' $(wildcard src/core/*.cpp) | xargs -P $(CORES) -n 6 sh -c \
+	    'output=$$($(BIN)/clang-tidy --quiet "$$@" -- -std=c++20 -Isrc 2>/dev/null) || { echo "$$output"; exit 255; }' _
 	$(BIN)/python tools/make_parameters.py --check
 	$(BIN)/python tools/make_unicode_table.py --check || \
 	    { [ $$? -eq 3 ] && echo "the Unicode table was not checked"; }

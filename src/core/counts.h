@@ -269,7 +269,7 @@ class Counts {
     void note_learnt(std::span<const Lesson> lessons);
     void add_fingerprints(std::span<const Lesson> lessons);
     // Notes in the index that the counts of these n-grams, known in `uses`, change.
-    enum class Change { Learnt, Unlearnt };
+    enum class Change : std::uint8_t { Learnt, Unlearnt };
     void note(const std::vector<Use>& uses, LabelId label, Change change);
 
     unsigned max_ngram_;

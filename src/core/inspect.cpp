@@ -230,6 +230,7 @@ std::vector<std::string> Model::stop_words(double threshold) const {
         return a.count != b.count ? a.count > b.count : a.word < b.word;
     });
     std::vector<std::string> words;
+    words.reserve(candidates.size());
     for (Candidate& candidate : candidates) words.push_back(std::move(candidate.word));
     return words;
 }

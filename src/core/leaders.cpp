@@ -66,6 +66,7 @@ void Leaders::shorten(Column& column, unsigned length, LabelId label, const Coun
         NgramId ngram;
     };
     std::vector<Entry> entries;
+    entries.reserve(column.ngrams.size());
     for (const NgramId ngram : column.ngrams) {
         entries.push_back({counts.count(length, ngram, label), ngram});
     }

@@ -107,6 +107,7 @@ void Model::add_features(const FittedBatch& batch, std::span<const FittedText> t
 std::vector<Model::FittedText> Model::fitted_texts(const TextPositions& labels,
                                                    const Folds& folds) const {
     std::vector<FittedText> texts;
+    texts.reserve(labels.size());
     for (std::size_t text = 0; text < labels.size(); ++text) {
         texts.push_back({ids_of(labels[text]), folds.of_text.empty() ? 0 : folds.of_text[text]});
     }

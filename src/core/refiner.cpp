@@ -450,6 +450,7 @@ Fit Refiner::fit() const {
 std::vector<double> Refiner::leanings() const {
     const LabelTable& known = counts_->labels();
     std::vector<Count> texts;
+    texts.reserve(known.size());
     for (LabelPosition position = 0; position < known.size(); ++position) {
         texts.push_back(inside_[known.id_at(position)]);
     }

@@ -41,7 +41,8 @@ std::string_view KeyReader::next() {
             unescaped_ += word[at];
             continue;
         }
-        if (++at == word.size() || (word[at] != 1 && word[at] != 2)) {
+        ++at;
+        if (at == word.size() || (word[at] != 1 && word[at] != 2)) {
             throw RowsFailure("an n-gram is not written as one");
         }
         unescaped_ += static_cast<char>(word[at] - 1);
