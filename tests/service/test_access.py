@@ -206,6 +206,39 @@ def test_browsers_exchange_the_token_for_a_cookie(door):
     assert door.get("/admin/models", token=None, Cookie=value).status == 403
 
 
+@pytest.mark.parametrize(
+    ("public_url", "headers", "is_secure"),
+    [
+        (None, {}, False),
+        ("http://watch.example.org", {}, False),
+        ("https://watch.example.org", {}, True),
+        (None, {"X_Forwarded_Proto": "https"}, True),
+    ],
+)
+def test_the_cookie_is_sent_through_https_only_behind_it(tmp_path, public_url, headers, is_secure):
+    with open_door(tmp_path, public_url=public_url) as door:
+        cookie = door.get(f"/?token={door.token}", token=None, **headers).headers["set-cookie"]
+        assert ("secure" in cookie.lower().split("; ")) == is_secure
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "reason"),
+    [
+        ("/alerts", {}, "no token"),
+        ("/alerts", {"Authorization": "Bearer wrong"}, "wrong token"),
+        ("/?token=wrong", {}, "wrong token"),
+        ("/alerts/1", {"X_Forwarded_For": "203.0.113.7"}, "no token"),
+    ],
+)
+def test_failed_logins_are_logged_with_the_address(door, caplog, path, headers, reason):
+    assert door.get(path, token=None, **headers).status == 401
+    wait_until(lambda: [log for log in caplog.records if log.message == "login failed"])
+    [fields] = [log.watchword_fields for log in caplog.records if log.message == "login failed"]
+    assert (fields["address"], fields["reason"]) == ("127.0.0.1", reason)
+    assert fields.get("forwarded_for") == headers.get("X_Forwarded_For")
+    assert "wrong" not in str(fields).replace("wrong token", "")
+
+
 def test_a_cookie_counts_beside_a_header_without_a_token(door):
     answer = door.get(f"/?token={door.tokens['read']}", token=None)
     cookie = answer.headers["set-cookie"].partition(";")[0]

@@ -166,3 +166,23 @@ def test_a_password_is_not_shown():
     address = StreamAddress.parse("redis://user:secret@host:7000/1/posts")
     assert address.server == "redis://user:secret@host:7000/1"
     assert address.shown == "host:7000/1/posts"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://host:7000/1/posts?password=sec%40ret",
+        "redis://host:7000/1/posts?username=ann&%70assword=secret",
+        "redis://ann:sec%2Fret@host:7000/1/posts?db=1",
+    ],
+)
+def test_the_name_of_a_stream_has_no_options_and_no_password(url):
+    assert RedisStream(url).name == "redis:host:7000/1/posts"
+
+
+@pytest.mark.parametrize("password", ["sec/ret", "sec@ret", "sec?ret", "sec#ret"])
+def test_a_password_that_is_not_encoded_is_not_shown(password):
+    with pytest.raises(ValueError, match="%40, %2F, %3F and %23") as error:
+        StreamAddress.parse(f"redis://ann:{password}@host/0/posts")
+    assert "sec" not in str(error.value)
+    assert "ret" not in str(error.value)

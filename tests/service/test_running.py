@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import watchword as ww
-from command_line import failure, next_line, started
+from command_line import failure, next_line, records, started
 from doors import LINES, Asker
 from services import OTHER, RISK, opened, saved_model, small_model, watched
 from waiting import wait_until
@@ -126,6 +126,68 @@ def test_a_hangup_does_not_end_workers_that_have_just_been_started(folder, postg
             told.append(json.loads(process.stderr.readline())["event"])
             assert told[-1] != "worker ended"
         assert children(process.pid) == own
+
+
+def command_lines(process):
+    """Return the command lines of a process and its children, as ps shows them."""
+    return [
+        Path(f"/proc/{pid}/cmdline").read_text() for pid in (process.pid, *children(process.pid))
+    ]
+
+
+@slow
+def test_passwords_are_not_shown_by_ps_or_in_logs(folder, postgres, redis_server):
+    store = postgres.new_database().replace("///", f"//{postgres.user}:topsecret@/")
+    name, stream = redis_server.new_stream()
+    (folder / "stream").write_text(f"{stream}?password=topsecret\n")
+    variables = {
+        "WATCHWORD_SERVICE_STORE": store,
+        "WATCHWORD_SERVICE_REDIS_FILE": str(folder / "stream"),
+    }
+    arguments = run_arguments("--no-token", "--port", "0", "--workers", "2", "--log-level", "debug")
+    with started(*arguments, cwd=folder, **variables) as process:
+        told = next_line(process)
+        asker = Asker(told["url"])
+        wait_until(lambda: len(children(process.pid)) == 2)
+        wait_until(lambda: stored(asker, IncomingPost("ann", "1", "Hello.")))
+        assert "topsecret" not in "".join(command_lines(process))
+        assert told["store"].startswith(f"postgresql://{postgres.user}@/")
+        process.terminate()
+        assert process.wait(60) == 0
+        logs = process.stderr.read().decode()
+    assert f"redis:127.0.0.1:{redis_server.port}/0/{name}" in logs
+    assert "topsecret" not in logs
+
+
+@pytest.mark.parametrize(
+    ("option", "url"),
+    [
+        ("--store", "postgresql://ann:topsecret@localhost/x"),
+        ("--store", "postgresql:///x?password=topsecret"),
+        ("--redis", "redis://:topsecret@localhost/0/posts"),
+        ("--redis", "redis://localhost/0/posts?password=topsecret"),
+    ],
+)
+def test_passwords_on_the_command_line_are_refused(folder, option, url):
+    path = str(folder / "model.ww")
+    arguments = ["service", "run", "--model", path, "--positive", RISK, option, url]
+    message = failure(*arguments, code=2)
+    assert "every user of this machine can see the password" in message
+    assert f"WATCHWORD_SERVICE_{option[2:].upper()}_FILE" in message
+    assert "topsecret" not in message
+
+
+def test_a_store_is_named_by_a_variable_or_a_file(tmp_path, monkeypatch):
+    (tmp_path / "address").write_text(f"{tmp_path / 'other.db'}\n")
+    monkeypatch.setenv("WATCHWORD_SERVICE_STORE_FILE", str(tmp_path / "address"))
+    records("service", "token", "add", "feed", "--scope", "feed")
+    assert (tmp_path / "other.db").exists()
+    monkeypatch.setenv("WATCHWORD_SERVICE_STORE", str(tmp_path / "first.db"))
+    records("service", "token", "add", "feed", "--scope", "feed")
+    assert (tmp_path / "first.db").exists()
+    monkeypatch.delenv("WATCHWORD_SERVICE_STORE")
+    monkeypatch.setenv("WATCHWORD_SERVICE_STORE_FILE", str(tmp_path / "nothing"))
+    assert "WATCHWORD_SERVICE_STORE_FILE" in failure("service", "token", "list", code=2)
 
 
 @slow

@@ -24,7 +24,7 @@ from watchword.service import sqlite_store
 from watchword.service.alerts import marks_in
 from watchword.service.postgres_store import PostgresStore
 from watchword.service.sqlite_store import SqliteStore
-from watchword.service.store import STEPS, connect, open_store
+from watchword.service.store import STEPS, connect, has_secret, open_store, shown_url
 
 LATEST = max(STEPS)
 NEXT = {**STEPS, LATEST + 1: ("ALTER TABLE positions ADD COLUMN remark {text} DEFAULT 'old'",)}
@@ -148,6 +148,30 @@ def test_an_invalid_address_is_refused_without_the_password(url):
     with pytest.raises(StoreError, match="is not a PostgreSQL URL") as error:
         connect(f"postgresql:{url}")
     assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize("password", ["sec/ret", "sec@ret", "sec?ret", "sec#ret"])
+def test_a_password_that_is_not_encoded_is_refused_and_not_shown(password):
+    with pytest.raises(StoreError, match="%40, %2F, %3F and %23") as error:
+        connect(f"postgresql://ann:{password}@host/x")
+    assert "sec" not in str(error.value)
+    assert "ret" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("watch@home.db", "watch@home.db"),
+        ("postgresql://ann@h1:1,h2:2/x?sslmode=require", None),
+        ("postgresql://ann:sec:ret@h/x", "postgresql://ann@h/x"),
+        ("postgresql://h:5432/x?password=p@ss", "postgresql://…"),
+        ("postgresql:///x?p%61ssword=secret&port=1", "postgresql:///x?p%61ssword=…&port=1"),
+        ("postgresql:///x?sslpassword=secret", "postgresql:///x?sslpassword=…"),
+    ],
+)
+def test_addresses_are_shown_without_passwords(url, shown):
+    assert shown_url(url) == (shown or url)
+    assert has_secret(url) == (shown not in (None, url))
 
 
 def test_a_connection_that_the_server_ends_is_opened_again(postgres):

@@ -78,14 +78,14 @@ def run_on_terminal(*arguments, **variables):
 
 
 @contextlib.contextmanager
-def started(*arguments, cwd=None):
+def started(*arguments, cwd=None, **variables):
     """Start a command and yield the process, with pipes to its input and outputs."""
     process = subprocess.Popen(
         [sys.executable, "-m", "watchword", *map(str, arguments)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=ENVIRONMENT | {"PYTHONUNBUFFERED": ""},
+        env=ENVIRONMENT | {"PYTHONUNBUFFERED": ""} | variables,
         cwd=cwd,
     )
     try:

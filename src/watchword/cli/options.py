@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import click
@@ -34,7 +36,21 @@ _OBVIOUS_LEAST = 2  # the least number of folds
 
 
 class _Option(click.Option):
-    """An option whose help shows the range of a number only if it is not obvious."""
+    """An option whose help shows the range of a number only if it is not obvious.
+
+    One with an environment variable may also be in the file that the variable with _FILE names.
+    """
+
+    def resolve_envvar_value(self, ctx: click.Context) -> str | None:
+        """Return the value of the variable, or the content of the file that VARIABLE_FILE names."""
+        value = super().resolve_envvar_value(ctx)
+        path = os.environ.get(f"{self.envvar}_FILE") if self.envvar else None
+        if value is not None or not path:
+            return value
+        try:
+            return Path(path).read_text(encoding="utf-8").strip() or None
+        except (OSError, UnicodeDecodeError) as error:
+            raise click.UsageError(f"{self.envvar}_FILE: {error}") from None
 
     def get_help_extra(self, ctx: click.Context) -> Any:
         """Return the default and the range, without a range such as x>=1."""
@@ -62,16 +78,25 @@ def option(
     *,
     name: str | None = None,
     parse: Callable[[Any], Any] | None = None,
+    is_secret: Callable[[str], bool] | None = None,
     **attributes: Any,
 ) -> Option:
     """Add an option, declared by its names and its metavar as in its help: `-o, --output FILE`.
 
     Without a metavar, it is N for numbers, and otherwise the name of the type. `name` is the name
     of the function's parameter [default: the last name of the option]. `parse` is called with a
-    given value; its `ValueError` or `TypeError` is an error of usage.
+    given value; its `ValueError` or `TypeError` is an error of usage. Values that are secret may
+    only come from the environment.
     """
 
-    def parsed(_ctx: click.Context, _param: click.Parameter, value: Any) -> Any:
+    def parsed(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+        if is_secret is not None and _is_on_command_line(ctx, param):
+            values = value if param.multiple else [value]
+            if any(map(is_secret, values)):
+                raise click.UsageError(
+                    f"{param.opts[0]}: every user of this machine can see the password (ps): set "
+                    f"{param.envvar}, or {param.envvar}_FILE to a file that has the URL"
+                )
         try:
             return value if value is None or parse is None else parse(value)
         except (ValueError, TypeError) as error:
@@ -84,6 +109,10 @@ def option(
     return click.option(
         *given, cls=_Option, metavar=metavar, help=text, callback=parsed, **attributes
     )
+
+
+def _is_on_command_line(ctx: click.Context, param: click.Parameter) -> bool:
+    return ctx.get_parameter_source(param.name or "") is click.core.ParameterSource.COMMANDLINE
 
 
 def flag(declared: str, text: str, *, name: str | None = None) -> Option:

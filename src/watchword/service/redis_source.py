@@ -19,6 +19,7 @@ from watchword.data.lines import LineBlock
 from watchword.errors import MissingExtraError
 from watchword.service.records import Position
 from watchword.service.sources import Sink, incoming_posts
+from watchword.service.store import URL, shown_url
 
 try:
     import redis
@@ -59,21 +60,21 @@ class StreamAddress:
         except ValueError:
             parts, host = urlsplit(""), None
         *database, stream = parts.path.strip("/").split("/")
-        known = parts.scheme in ("redis", "rediss") and host
+        known = parts.scheme in ("redis", "rediss") and host and URL.fullmatch(url)
         is_path = len(database) < 2 and all(map(str.isdecimal, database))
         if not known or not is_path or not stream or (not database and stream.isdecimal()):
-            raise ValueError(f"{_without_password(url)!r} is not like redis://host:6379/0/stream")
+            raise ValueError(
+                f"{shown_url(url)!r} is not like redis://host:6379/0/stream "
+                "(write @, /, ? and # in a password as %40, %2F, %3F and %23)"
+            )
         path = f"/{database[0]}" if database else ""
         return cls(urlunsplit(parts._replace(path=path)), unquote(stream))
 
     @property
     def shown(self) -> str:
-        """The address without a password."""
-        return f"{_without_password(self.server)}/{self.stream}"
-
-
-def _without_password(url: str) -> str:
-    return url.rpartition("@")[2] if "@" in url else url.partition("://")[2]
+        """The address without a user, a password or options."""
+        server = shown_url(self.server).partition("://")[2].partition("?")[0]
+        return f"{server.rpartition('@')[2]}/{self.stream}"
 
 
 class RedisStream:

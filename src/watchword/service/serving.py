@@ -51,6 +51,7 @@ try:
         RateLimits,
         TokenGuard,
         add_token,
+        failed_login,
         holder_of,
         remove_token,
         tokens_of_earlier_versions,
@@ -146,6 +147,8 @@ def _endpoint(operation: Operation, handlers: ServiceHandlers, rates: RateLimits
         status, labels = response.status_code, {"route": operation.path, "method": operation.method}
         handlers.metrics.add("http_requests", "Answered requests.", **labels, status=str(status))
         handlers.metrics.observe(seconds, **labels)
+        if status == 401:
+            say("login failed", level=logging.WARNING, **labels, **failed_login(request))
         level = logging.DEBUG if status < 400 else logging.INFO
         if logger.isEnabledFor(level):
             fields = {**labels, "status": status, "seconds": round(seconds, 6), "token": sender}

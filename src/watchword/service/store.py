@@ -19,6 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from typing import Any, TypeVar
+from urllib.parse import unquote
 
 from watchword._files import AnyPath
 from watchword.errors import StoreError, StoreUnavailableError
@@ -271,6 +272,11 @@ def connect(url: str) -> Store:
     if scheme in ("postgresql", "postgres"):
         from watchword.service.postgres_store import PostgresStore
 
+        if URL.fullmatch(url) is None:
+            raise StoreError(
+                f"{shown_url(url)} is not a PostgreSQL URL: use postgresql://USER@HOST/NAME, and "
+                "write @, /, ? and # in a password as %40, %2F, %3F and %23"
+            )
         return PostgresStore(url)
     raise StoreError(
         f"unknown kind of store {scheme!r}: use a file path, or postgresql://USER@HOST/NAME"
@@ -304,20 +310,46 @@ def sqlite_path(url: str) -> str | None:
     return path.removeprefix("/") if path.startswith("//") else path
 
 
+#: Addresses whose parts cannot be mistaken: names and passwords have no @, /, ? or #.
+URL = re.compile(
+    r"(?P<scheme>[^:/?#]+)://(?:(?P<user>[^:@/?#]*)(?::(?P<password>[^@/?#]*))?@)?"
+    r"(?P<place>[^@?#]*)(?:\?(?P<query>[^@#]*))?"
+)
+_SECRET = re.compile("pass|secret|token|scram", re.IGNORECASE)  # in names of parameters
+
+
 def shown_url(url: str) -> str:
-    """Return the address of a store without a password.
+    """Return the address of a store or of a stream without anything secret.
 
     >>> shown_url("postgresql://ann:secret@localhost/watch")
     'postgresql://ann@localhost/watch'
     >>> shown_url("postgresql:///watch?user=ann&password=secret&port=5433")
     'postgresql:///watch?user=ann&password=…&port=5433'
+    >>> shown_url("postgresql://ann:sec/ret@localhost/watch")  # the slash should be %2F
+    'postgresql://…'
     """
-    scheme, separator, rest = url.partition("://")
-    if not separator:
+    scheme, separator, _ = url.partition("://")
+    if not separator or scheme == "sqlite":
         return url
-    user, at, place = rest.rpartition("@")
-    shown = f"{scheme}://{user.partition(':')[0]}{at}{place}"
-    return re.sub(r"(?i)([?&](?:ssl)?password=)[^&]*", r"\1…", shown)
+    match = URL.fullmatch(url)
+    if match is None:
+        return f"{scheme}://…"
+    user = "" if match["user"] is None else f"{match['user']}@"
+    pairs = [pair.partition("=") for pair in match["query"].split("&")] if match["query"] else []
+    shown = [
+        f"{name}{equals}{'…' if _SECRET.search(unquote(name)) else value}"
+        for name, equals, value in pairs
+    ]
+    return f"{scheme}://{user}{match['place']}" + (f"?{'&'.join(shown)}" if shown else "")
+
+
+def has_secret(url: str) -> bool:
+    """Return whether an address has, or may have, something that `shown_url` leaves out.
+
+    >>> has_secret("postgresql://ann@localhost/watch"), has_secret("redis://:secret@localhost/posts")
+    (False, True)
+    """
+    return shown_url(url) != url
 
 
 def encoded(text: str) -> bytes:

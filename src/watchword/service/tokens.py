@@ -27,7 +27,7 @@ from watchword.errors import StoreUnavailableError, WatchwordError
 from watchword.service.choices import SCOPES as SCOPES
 from watchword.service.logs import logger
 from watchword.service.records import moment, now
-from watchword.web.guard import OriginGuard, bearer_in, cookie_in, cookie_of, token_in_url, welcome
+from watchword.web.guard import OriginGuard, bearer_in, cookie_in, cookie_of, token_in_url
 from watchword.web.listening import new_token
 
 if TYPE_CHECKING:
@@ -194,9 +194,8 @@ class TokenGuard(OriginGuard):
             return None
         given = token_in_url(scope) if scope["method"] == "GET" else None
         if given is not None and self._keyring.holder_of(given) is not None:
-            return welcome(scope, cookie_of(given.encode()))
-        bearer = bearer_in(headers)
-        secret = cookie_in(scope, headers) if bearer is None else bearer
+            return self.welcome(scope, headers, cookie_of(given.encode()))
+        secret = bearer_in(headers) or cookie_in(scope, headers) or given
         if secret is not None:
             scope[_ASK] = partial(self._keyring.holder_of, secret)
         return None
@@ -212,6 +211,20 @@ def holder_of(request: Request, scope: str) -> Holder:
     if not allowed(holder, scope):
         raise HTTPException(403, f"the token {holder.name!r} does not allow this: it needs {scope}")
     return holder
+
+
+def failed_login(request: Request) -> dict[str, str]:
+    """Return who sent a request without a valid token, for the log.
+
+    The address is that of a reverse proxy, if there is one; what that says of the client is added,
+    but anybody may say it.
+    """
+    fields = {
+        "address": "" if request.client is None else request.client.host,
+        "reason": "wrong token" if _ASK in request.scope else "no token",
+    }
+    forwarded = request.headers.get("x-forwarded-for")
+    return fields if forwarded is None else fields | {"forwarded_for": forwarded[:200]}
 
 
 def is_still_allowed(request: Request, scope: str) -> bool:

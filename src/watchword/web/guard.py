@@ -52,7 +52,9 @@ class OriginGuard:
     def __init__(self, app: ASGIApp, *, host: str, public_url: str | None = None) -> None:
         self._app = app
         self._only_own = is_own_machine(host)
-        self._public = None if public_url is None else urlsplit(public_url).netloc
+        public = urlsplit(public_url or "")
+        self._public = public.netloc or None
+        self._is_https = public.scheme == "https"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
@@ -71,6 +73,21 @@ class OriginGuard:
     def admit(self, scope: Scope, headers: Headers) -> Response | None:
         """Return the response to a request that is not admitted, or None to answer it."""
         raise NotImplementedError
+
+    def welcome(self, scope: Scope, headers: Headers, cookie: str) -> Response:
+        """Redirect to the URL without the token, and set a cookie: URLs get stored and shared.
+
+        Browsers send the cookie through https only if that is how the page was opened.
+        """
+        pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        rest = urlencode([pair for pair in pairs if pair[0] != "token"])
+        # A single slash: two would lead to another host.
+        path = "/" + scope["path"].lstrip("/\\")
+        answer = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
+        secure = self._is_https or headers.get("x-forwarded-proto", "").lower() == "https"
+        name = _cookie_name(scope)
+        answer.set_cookie(name, cookie, secure=secure, httponly=True, samesite="lax", path="/")
+        return answer
 
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
@@ -97,7 +114,7 @@ class Guard(OriginGuard):
         if self._token is None:
             return None
         if _same(token_in_url(scope), self._token):
-            return welcome(scope, self._cookie)
+            return self.welcome(scope, headers, self._cookie)
         cookie = self._cookie.encode()
         if _same(cookie_in(scope, headers), cookie) or _same(bearer_in(headers), self._token):
             return None
@@ -115,17 +132,6 @@ def cookie_of(token: bytes) -> str:
 def token_in_url(scope: Scope) -> str | None:
     """Return the token in the query of a request, if there is one."""
     return dict(parse_qsl(scope["query_string"].decode("latin-1"))).get("token")
-
-
-def welcome(scope: Scope, cookie: str) -> Response:
-    """Redirect to the URL without the token, and set a cookie: URLs get stored and shared."""
-    pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-    rest = urlencode([pair for pair in pairs if pair[0] != "token"])
-    # A single slash: two would lead to another host.
-    path = "/" + scope["path"].lstrip("/\\")
-    answer = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
-    answer.set_cookie(_cookie_name(scope), cookie, httponly=True, samesite="lax", path="/")
-    return answer
 
 
 def _same(given: str | None, secret: bytes) -> bool:

@@ -79,11 +79,23 @@ class StorePath(UpdatedPath):
         return iter(() if path is None else (path, f"{path}-wal", f"{path}-shm"))
 
 
+_STORE_VARIABLE, _REDIS_VARIABLE = "WATCHWORD_SERVICE_STORE", "WATCHWORD_SERVICE_REDIS"
+
+
+def _has_secret(url: str) -> bool:
+    from watchword.service.store import has_secret
+
+    return has_secret(url)
+
+
 store_option = option(
     "--store URL",
-    "Store: the path of an SQLite file, or postgresql://USER@HOST/NAME.",
+    "Store: the path of an SQLite file, or postgresql://USER@HOST/NAME; with a password only in "
+    f"the variable {_STORE_VARIABLE} or in the file that {_STORE_VARIABLE}_FILE names.",
     default="watchword.db",
     type=StorePath(),
+    envvar=_STORE_VARIABLE,
+    is_secret=_has_secret,
 )
 
 
@@ -165,7 +177,8 @@ _door_options = joined(  # the HTTP server
     ),
     option(
         "--rate",
-        "Requests per second and token; bursts may have twice as many.",
+        "Requests per second and token; bursts may have twice as many. Each of several processes "
+        "counts for itself.",
         type=ABOVE_ZERO,
         default=RATE,
     ),
@@ -203,9 +216,13 @@ _door_options = joined(  # the HTTP server
 )
 @option(
     "--redis URL",
-    "Redis stream to read posts from, redis://HOST:PORT/DATABASE/STREAM; repeatable.",
+    "Redis stream to read posts from, redis://HOST:PORT/DATABASE/STREAM; repeatable. With a "
+    f"password only in the variable {_REDIS_VARIABLE} or in the file that {_REDIS_VARIABLE}_FILE "
+    "names.",
     name="streams",
     multiple=True,
+    envvar=_REDIS_VARIABLE,
+    is_secret=_has_secret,
 )
 @option("--redis-group GROUP", "Consumer group for --redis.", default="watchword")
 @port_option
