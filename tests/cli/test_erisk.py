@@ -325,6 +325,23 @@ def test_server_prints_url_first_and_measures_last():
     assert results["runs"][0]["measures"]["f1"] >= 0
 
 
+@pytest.mark.usefixtures("here")
+def test_a_round_of_the_server_is_answered_in_several_tasks():
+    tasks = ("--task", "task1a", "--task", "task1b", "--dialect", "messages", "--refuse-early")
+    with started("erisk", "server", "others.jsonl", "--port", "0", *tasks) as process:
+        ready = next_line(process)
+        urls = [f"{ready['url']}/{task}" for task in ("task1a", "task1b")]
+        records(
+            "erisk", "client", ready["url"], ready["token"], "--dialect", "messages",
+            "--model", "model.ww", "--positive", "at risk",
+            "--submit-url", urls[0], "--submit-url", urls[1],
+        )  # fmt: skip
+        process.send_signal(signal.SIGINT)
+        results = next_line(process)
+    assert results["finished"] is True
+    assert [run["task"] for run in results["runs"]] == ["task1a", "task1b"]
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("here")
 def test_client_handles_server_faults():

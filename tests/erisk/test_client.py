@@ -34,7 +34,8 @@ from erisk_tasks import (
 )
 from watchword.data import AT_RISK, Post, Subject
 from watchword.erisk import journal as journals
-from watchword.erisk.client import _names_of, run_client
+from watchword.erisk.client import run_client
+from watchword.erisk.client_runs import run_names
 from watchword.erisk.journal import Journal, JournalIdentity, PastRound
 from watchword.erisk.practice_task import PracticeTask
 from watchword.erisk.protocol import Answer, Round, ServerError, Writing, as_round
@@ -188,6 +189,42 @@ def test_a_restart_after_a_repeated_last_round_sends_nothing(model, journal):
         first = client(server.url, journal, runs(1, model), repeats=1)
         assert client(server.url, journal, runs(1, model), repeats=1) == first
     assert len(task.submissions) == first.rounds
+
+
+@pytest.mark.parametrize("refuse_early", [False, True])
+@pytest.mark.parametrize("snapshot_every", [1, 20])
+def test_missing_runs_can_be_added_in_round_0(model, journal, refuse_early, snapshot_every):
+    reports = []
+    options = {"repeats": 1, "on_round": reports.append, "snapshot_every": snapshot_every}
+    with running_server(subjects(), runs=3, refuse_early=refuse_early) as server:
+        with pytest.raises(ServerError, match="all 2 runs: have you registered for more"):
+            take_part(server, runs(2, model), journal, **options)
+        report = take_part(server, runs(3, model), journal, **options)
+        results = server.task.results()
+    assert results.finished
+    assert [each.alerts for each in results.runs] == list(report.alerts)
+    assert [len(each.answers) for each in reports[:3]] == [2, 3, 3]
+    assert [each.number for each in reports[:3]] == [0, 0, 1]
+    assert not any(each.repeated for each in server.task.submissions)
+
+
+def test_superfluous_runs_can_be_left_out_in_round_0(model, journal):
+    with running_server(subjects(), runs=1) as server:
+        with pytest.raises(ServerError, match=r"404 .*unknown run"):
+            take_part(server, runs(3, model), journal)
+        report = take_part(server, runs(1, model), journal)
+        results = server.task.results()
+    assert results.finished
+    assert [each.alerts for each in results.runs] == list(report.alerts)
+
+
+def test_a_run_is_not_exchanged_when_others_are_added(model, journal):
+    with running_server(subjects(), runs=3) as server:
+        with pytest.raises(ServerError, match="registered for more"):
+            take_part(server, runs(2, model), journal, repeats=1)
+        crew = [runs(2, model)[1], *runs(2, model)]
+        with pytest.raises(StateError, match="run 0 was started with another model or policy"):
+            take_part(server, crew, journal)
 
 
 def test_a_server_that_keeps_repeating_round_0_waits_for_more_runs(model, journal):
@@ -938,8 +975,8 @@ def test_a_journal_of_another_policy_is_refused(model, journal, begun):
         take_part(begun, [(model, Overtakes(AT_RISK, margin=1))], journal)
 
 
-def test_a_journal_with_another_number_of_runs_is_refused(model, journal, begun):
-    with pytest.raises(StateError, match="has 1 runs, expected 2"):
+def test_runs_cannot_be_added_after_round_0(model, journal, begun):
+    with pytest.raises(StateError, match="has 1 runs, got 2: runs can be added or left out only"):
         take_part(begun, runs(2, model), journal)
 
 
@@ -981,7 +1018,7 @@ def test_a_server_that_advances_without_our_answers_is_detected(model, journal):
 
 
 def identity_of(server, crew):
-    return JournalIdentity(server.url, server.token, _names_of(crew, context=False))
+    return JournalIdentity(server.url, server.token, run_names(crew, context=False))
 
 
 @pytest.mark.parametrize("cut", [1, 100, 4096, 10_000])
@@ -1034,7 +1071,7 @@ def kept(journal):
         opened.received(ROUNDS[0])
         opened.shorten(0, ROUNDS[0].digest, [b"state 0", b"state 1"])
         opened.received(ROUNDS[1])
-        opened.answered(1, [[Answer("ann", 0, 0.5)]] * 2)
+        opened.answered(1, {run: [Answer("ann", 0, 0.5)] for run in (0, 1)})
         for run in (0, 1):
             opened.sending(1, run)
             opened.acknowledged(1, run)
@@ -1059,7 +1096,8 @@ def test_a_journal_returns_what_was_recorded(kept):
     ("statement", "values"),
     [
         *((f"DELETE FROM {table}", ()) for table in ("runs", "rounds", "writings", "answers")),
-        *((f"DELETE FROM {table} WHERE run = 1", ()) for table in ("runs", "answers", "sendings")),
+        *((f"DELETE FROM {table} WHERE run = 1", ()) for table in ("runs", "answers")),
+        ("DELETE FROM sendings WHERE destination = 1", ()),
         *(("UPDATE journal SET round = ?", (one,)) for one in (-2, -1, 1, 2**62, 0.5, "x")),
         *(("UPDATE journal SET salt = ?", (one,)) for one in (1, "x")),
         *(("UPDATE runs SET watcher = ?", (one,)) for one in (None, 1, "x")),
@@ -1081,7 +1119,7 @@ def test_a_journal_returns_what_was_recorded(kept):
         ("UPDATE answers SET run = 5 WHERE run = 1", ()),
         ("INSERT INTO answers SELECT round, run, 7, nick, decision, score FROM answers", ()),
         *(("UPDATE sendings SET acknowledged = ?", (one,)) for one in (0, 0.5, "x")),
-        ("UPDATE sendings SET run = 5 WHERE run = 1", ()),
+        ("UPDATE sendings SET destination = 5 WHERE destination = 1", ()),
         ("INSERT INTO journal SELECT 2, url, salt, token, round, digest FROM journal", ()),
         ("PRAGMA user_version = 1", ()),
     ],

@@ -1,8 +1,10 @@
 """MentalRiskES: messages, predictions and emissions, over real sockets."""
 
+import contextlib
 import json
 import sys
 import types
+from typing import Any
 
 import pytest
 
@@ -14,8 +16,9 @@ from watchword.erisk.client import run_client
 from watchword.erisk.dialects import answers_in, as_messages, predictions_of
 from watchword.erisk.emissions import FIELDS, Emissions
 from watchword.erisk.practice_task import PracticeTask
-from watchword.erisk.protocol import Answer
-from watchword.erisk.server import running_server
+from watchword.erisk.protocol import Answer, ServerError
+from watchword.erisk.server import Faults, running_server
+from watchword.erisk.transport import TransientError, Transport
 from watchword.errors import DataFormatError, StateError
 
 
@@ -123,6 +126,114 @@ def test_at_most_three_runs_take_part(model, tmp_path):
     crew = runs(2, model) * 2
     with pytest.raises(ValueError, match="dialect 'messages' has at most 3 runs, got 4"):
         run_client("http://localhost:1", TOKEN, crew, journal=tmp_path / "j", dialect="messages")
+
+
+# A server that sends each round once, and refuses requests while answers are missing
+
+
+class LossyTransport(Transport):
+    """A transport that loses some requests, or their responses, of a method."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.count = 0
+
+    lost: tuple[str, str, int] = ("POST", "request", 3)
+
+    def _exchange(self, address, body, what):
+        method, lost, every = self.lost
+        chosen = method == ("GET" if body is None else "POST")
+        self.count += chosen
+        if not (chosen and self.count % every == 0):
+            return super()._exchange(address, body, what)
+        if lost == "response":
+            super()._exchange(address, body, what)
+        raise TransientError(f"{what}: the {lost} was lost")
+
+
+@pytest.mark.parametrize("lost", ["request", "response"])
+def test_a_lost_answer_is_sent_again_when_the_next_round_is_refused(
+    model, tmp_path, monkeypatch, lost
+):
+    monkeypatch.setattr(LossyTransport, "lost", ("POST", lost, 4))
+    monkeypatch.setattr("watchword.erisk.client.Transport", LossyTransport)
+    people, crew = subjects(), runs(3, model)
+    with running_server(people, runs=3, dialect="messages", refuse_early=True) as server:
+        report = take_part(server, crew, tmp_path / "journal", dialect="messages")
+        results = server.task.results()
+    assert results.finished
+    assert [each.alerts for each in results.runs] == list(report.alerts)
+    replayed = ww.replay(people, model, crew[0][1])
+    assert report.alerts[0] == {one.subject: one.delay for one in replayed.outcomes if one.label}
+
+
+def test_a_client_that_gave_up_sends_what_is_missing_when_it_is_started_again(model, tmp_path):
+    people, crew = subjects(), runs(3, model)
+    options = {"dialect": "messages", "retries": 0, "first_wait": 0.0}
+    faults, stops = Faults(drop=0.1, error=0.1, seed=4), 0
+    with running_server(
+        people, runs=3, dialect="messages", refuse_early=True, faults=faults
+    ) as server:
+        while not server.task.finished:
+            with contextlib.suppress(ServerError):
+                take_part(server, crew, tmp_path / "journal", **options)
+            stops += 1
+            assert stops < 100
+        report = take_part(server, crew, tmp_path / "journal", dialect="messages")
+        results = server.task.results()
+    assert stops > 3
+    assert [each.alerts for each in results.runs] == list(report.alerts)
+    assert {each.rounds for each in results.runs} == {report.rounds}
+
+
+def test_a_round_that_never_arrives_is_answered_with_the_decisions_so_far(
+    model, tmp_path, monkeypatch, caplog
+):
+    monkeypatch.setattr(LossyTransport, "lost", ("GET", "response", 4))
+    monkeypatch.setattr("watchword.erisk.client.Transport", LossyTransport)
+    people, crew = subjects(), runs(2, model)
+    options = {"dialect": "messages", "snapshot_every": 1}
+    with running_server(people, runs=2, dialect="messages", refuse_early=True) as server:
+        report = take_part(server, crew, tmp_path / "journal", **options)
+        results = server.task.results()
+    assert results.finished
+    assert report.rounds == server.task.last_round + 1
+    assert "round 3 was sent, but never arrived" in caplog.text
+
+
+def test_a_first_round_that_never_arrives_is_an_error(model, tmp_path):
+    with running_server(subjects(), dialect="messages", refuse_early=True) as server:
+        server.task.messages()  # to another client
+        with pytest.raises(ServerError, match=r"400 .*1 answers to round 0 are missing"):
+            take_part(server, runs(1, model), tmp_path / "journal", dialect="messages")
+
+
+# Several tasks with the same rounds, as in 2023
+
+
+def test_one_round_feeds_the_answers_to_several_tasks(model, tmp_path):
+    people, crew = subjects(), runs(2, model)
+    options: dict[str, Any] = {"dialect": "messages", "refuse_early": True}
+    options |= {"tasks": ["task1a", "task1b"], "positive": "at risk"}
+    with running_server(people, runs=2, **options) as server:
+        urls = [f"{server.url}/task1a", f"{server.url}/task1b/"]
+        report = take_part(server, crew, tmp_path / "journal", dialect="messages", submit_urls=urls)
+        results = server.task.results()
+    assert results.finished
+    assert [(each.task, each.run) for each in results.runs] == [
+        *(("task1a", run) for run in range(2)),
+        *(("task1b", run) for run in range(2)),
+    ]
+    assert [each.alerts for each in results.runs] == [*report.alerts, *report.alerts]
+
+
+def test_a_missing_task_can_be_named(model, tmp_path):
+    options: dict[str, Any] = {"dialect": "messages", "tasks": ["task1a", "task1b"]}
+    with (
+        running_server(subjects(), refuse_early=True, **options) as server,
+        pytest.raises(ServerError, match=r"404 .*the tasks are task1a or task1b"),
+    ):
+        take_part(server, runs(1, model), tmp_path / "a", dialect="messages")
 
 
 @pytest.mark.usefixtures("codecarbon")

@@ -32,7 +32,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 import watchword as ww
 from model_files import with_parts
-from watchword.erisk import client, journal
+from watchword.erisk import journal
+from watchword.erisk.client_runs import RunReaders
 from watchword.erisk.protocol import Answer, Round, Writing
 from watchword.searching.cache import KeptResults, _checksum
 from watchword.searching.result import SearchedSetting, is_fold_result
@@ -197,13 +198,13 @@ def sound_journal(folder: Path) -> bytes:
     """Return the bytes of a journal with three rounds after a snapshot."""
     path = folder / "sound"
     with journal.Journal.open(path, IDENTITY) as opened:
-        readers = client._RunReaders(RUNS, opened, threads=1, context=False)
+        readers = RunReaders(RUNS, opened, threads=1, context=False)
         for number in range(4):
             writings = [Writing(nick, number, content=POSTS[number % 3]) for nick in ("ann", "bob")]
             current = Round(number, tuple(writings))
             opened.received(current)
             readers.read(current)
-            opened.answered(number, readers.answers)
+            opened.answered(number, dict(enumerate(readers.answers)))
             for run in range(2):
                 opened.acknowledged(number, run)
             opened.reported(number)
@@ -282,7 +283,7 @@ def a_journal(chance: random.Random, folder: Path) -> None:
     path.write_bytes(JOURNAL)
     change_database(path, chance)
     with journal.Journal.open(path, IDENTITY) as opened:
-        readers = client._RunReaders(RUNS, opened, threads=1, context=False)
+        readers = RunReaders(RUNS, opened, threads=1, context=False)
         for past in opened.past.rounds:
             assert all(type(run) is int for run in past.acknowledged)
             assert all(isinstance(one, Answer) for run in past.answers or [] for one in run)

@@ -53,8 +53,8 @@ def accepted(task):
 class HastyTask(PracticeTask):
     """A task that goes on once all runs have answered: a duplicate counts for the next round."""
 
-    def submit(self, run, data):
-        super().submit(run, data)
+    def submit(self, run, data, task=""):
+        super().submit(run, data, task)
         if self._complete and not self.finished:
             self.round += 1
 

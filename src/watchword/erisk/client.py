@@ -11,44 +11,47 @@ requests the round first.
 A server may reject an answer that it already has. If an answer is rejected that was sent before
 with an unknown outcome, it may have been received: the other runs are sent, and the next round
 decides.
+
+Some servers send a round once, and refuse every further request with status 400 until they have
+all answers. While the client knows of answers that may be missing, it sends them. Otherwise the
+round itself was lost on its way, and is answered with the decisions so far.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 from watchword._checks import as_whole
 from watchword._files import AnyPath
 from watchword.data.times import TimeChecks
+from watchword.erisk.client_runs import ClientRun, RunReaders, run_names
 from watchword.erisk.dialects import Dialect, DialectName, dialect_named, others_than
-from watchword.erisk.emissions import Emissions
 from watchword.erisk.journal import Journal, JournalIdentity
-from watchword.erisk.protocol import MOST_RUNS, Answer, Round, ServerError, parse_json
+from watchword.erisk.protocol import Answer, Round, ServerError, parse_json
 from watchword.erisk.transport import (
     Attempts,
     Backoff,
     RefusedError,
     TransientError,
     Transport,
+    checked_url,
     side_by_side,
 )
 from watchword.errors import DataFormatError, StateError
-from watchword.model.tau_ss3 import TauSS3
-from watchword.streams.function_model import FunctionModel
-from watchword.streams.policies import Policy
-from watchword.streams.readers import Decision, Watcher
+from watchword.streams.readers import Decision
 
 logger = logging.getLogger("watchword.erisk")
 
-ClientRun = tuple[TauSS3 | FunctionModel, Policy]
-
-_NOT_FOUND = 404
+_BAD_REQUEST, _NOT_FOUND = 400, 404
+_REGISTERED = (
+    "have you registered for more? (start again with the same journal and that number of runs)"
+)
+_CURRENT = Round(-1, ())  # stands for the current round of a server that does not send it again
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,7 @@ def run_client(
     runs: Sequence[ClientRun],
     *,
     journal: AnyPath,
+    submit_urls: Sequence[str] = (),
     dialect: DialectName = "writings",
     context: bool = False,
     first_round: int = 0,
@@ -102,8 +106,11 @@ def run_client(
         the token from the organisers; it appears in no message and no file.
     runs
         one to five pairs of a model (or a `FunctionModel`) and a policy, as many as you registered.
+        Until the server has sent round 1, runs can be added to a journal at the end, or left out.
     journal
         the file to resume from; it contains the subjects' writings.
+    submit_urls
+        the parts before `/submit/…`, if they are not `url`: every run is sent to each of them.
     dialect
         the form of the rounds: `"writings"` (eRisk 2019 to 2024), `"discussions"` (2025, 2026),
         `"messages"` or `"messages_trial"` (MentalRiskES).
@@ -139,9 +146,12 @@ def run_client(
         raise ValueError(
             f"dialect {dialect!r} has at most {spoken.most_runs} runs, got {len(runs)}"
         )
-    identity = JournalIdentity(transport.url, token.strip(), _names_of(runs, context=context))
+    names, urls = run_names(runs, context=context), tuple(map(checked_url, submit_urls))
+    if len(set(urls)) < len(urls):
+        raise ValueError("submit_urls must not contain a URL twice")
+    identity = JournalIdentity(transport.url, token.strip(), names, urls)
     with Journal.open(journal, identity) as opened:
-        readers = _RunReaders(
+        readers = RunReaders(
             runs, opened, threads=threads, context=context, has_emissions=spoken.has_emissions
         )
 
@@ -149,81 +159,55 @@ def run_client(
             if on_round is not None:
                 on_round(RoundReport(number, readers.alerts, tuple(map(tuple, readers.answers))))
             opened.reported(number)  # only now: better reported twice than never
-            if (number + 1) % every == 0:
+            if number and (number + 1) % every == 0:  # round 0 may still need other runs
                 opened.shorten(number, digest, [each.to_bytes() for each in readers.watchers])
 
         first = as_whole("first_round", first_round, 0)
-        client = _Client(transport, spoken, backoff, opened, readers, on_round_done, first)
+        server = _Server(transport, spoken, urls or (transport.url,), first)
+        client = _Client(server, backoff, opened, readers, on_round_done)
         rounds, ended = client.run(most)
         return ClientReport(rounds, ended, readers.delays())
 
 
-class _RunReaders:
-    """The watchers of all runs, resumed from the journal."""
+@dataclass(frozen=True)
+class _Server:
+    """Requests to the server in its dialect. Each run has a destination per URL."""
 
-    def __init__(
-        self,
-        runs: Sequence[ClientRun],
-        journal: Journal,
-        *,
-        threads: int | None,
-        context: bool,
-        has_emissions: bool = False,
-    ) -> None:
-        past = journal.past
-        states: Sequence[bytes | None] = past.watchers or [None] * len(runs)
-        self.watchers: list[Watcher] = [
-            model.watcher(policy, state=state)
-            for (model, policy), state in zip(runs, states, strict=True)
-        ]
-        self._threads = threads
-        self._context = context
-        self._tracker = Emissions(is_wanted=has_emissions)
-        self.emissions: list[dict[str, Any]] = []  # of each run in the latest round
-        self.alerts: tuple[tuple[Decision, ...], ...] = ()  # new in the latest round
-        self.answers: list[list[Answer]] = []
-        for before in past.rounds:
-            self.read(before.round)
-            if before.answers is not None and _decisions(before.answers) != _decisions(
-                self.answers
-            ):
-                raise StateError(
-                    f"{journal.path}: round {before.round.number}, read again, gives different "
-                    "decisions; was it written by another version of watchword?"
-                )
+    transport: Transport
+    dialect: Dialect
+    submit_urls: tuple[str, ...]
+    first_round: int  # its number
 
-    def read(self, current: Round) -> None:
-        """Read a round in every run, and answer about every subject so far."""
-        posts = current.posts
-        if self._context:
-            posts = {nick: post.with_context() for nick, post in posts.items()}
-        alerts = []
-        self.emissions = []
-        for watcher in self.watchers:
-            with self._tracker.measuring() as used:
-                alerts.append(tuple(watcher.read_round(posts, threads=self._threads)))
-            self.emissions.append(used)
-        self.alerts = tuple(alerts)
-        self.answers = [_answers_of(watcher) for watcher in self.watchers]
+    def round(self) -> Round | None:
+        """Return the current round, counted from 0, or None after the last."""
+        body = self.transport.get_round(self.dialect.path)
+        try:
+            latest = self.dialect.parse(parse_json(body))
+        except DataFormatError as error:
+            raise TransientError(
+                f"{self.dialect.path}: {self.transport.masked(str(error))}"
+            ) from None
+        return latest and replace(latest, number=latest.number - self.first_round)
 
-    def delays(self) -> tuple[dict[str, int], ...]:
-        return tuple(
-            {str(each.subject): each.delay for each in watcher.decisions() if each}
-            for watcher in self.watchers
-        )
+    def submit(self, destination: int, body: bytes) -> None:
+        """Send the answers of a run to its destination."""
+        url = self.submit_urls[destination % len(self.submit_urls)]
+        self.transport.submit(self.run_of(destination), body, self.dialect.submit_path, url=url)
+
+    def run_of(self, destination: int) -> int:
+        """Return the run that is sent to a destination."""
+        return destination // len(self.submit_urls)
 
 
 @dataclass
 class _Client:
-    """The current round, and the runs that the server may still lack."""
+    """The current round, and the destinations that may still lack the answers of their run."""
 
-    _transport: Transport
-    _dialect: Dialect
+    _server: _Server
     _backoff: Backoff
     _journal: Journal
-    _readers: _RunReaders
+    _readers: RunReaders
     _on_round_done: Callable[[int, str], None]
-    _first_round: int  # number of the server's first round
 
     def __post_init__(self) -> None:
         past = self._journal.past
@@ -233,11 +217,13 @@ class _Client:
         self._sent: set[int] = set()  # at least once, with an unknown outcome or acknowledged
         self._refused: dict[int, RefusedError] = {}  # when sent again: the server may have them
         self._unreported = False
+        self._may_be_lost = self._number > 0  # the round that the server sent last
         if past.rounds:
             latest = past.rounds[-1]
             self._number, self._digest = latest.round.number, latest.round.digest
             self._answer(latest.answers, latest.acknowledged, latest.sent)
             self._unreported = not self._missing and not latest.reported
+            self._may_be_lost = self._number > 0
 
     def run(self, repeats: int) -> tuple[int, Literal["empty", "repeated"]]:
         """Take part until the end; return the number of rounds and how they ended."""
@@ -269,23 +255,35 @@ class _Client:
         attempts = Attempts(self._backoff)
         while True:
             try:
-                body = self._transport.get_round(self._dialect.path)
-                latest = self._dialect.parse(parse_json(body))
-                return latest and replace(latest, number=latest.number - self._first_round)
+                latest = self._server.round()
             except TransientError as error:  # noqa: PERF203
+                self._may_be_lost = True
                 attempts.failed(error)
             except RefusedError as error:
-                if error.status != _NOT_FOUND:
-                    raise
-                raise RefusedError(
-                    f"{error}; for other tasks, use {others_than(self._dialect)}", error.status
-                ) from None
-            except DataFormatError as error:
-                attempts.failed(
-                    TransientError(f"{self._dialect.path}: {self._transport.masked(str(error))}")
-                )
+                return self._round_refused(error)
+            else:
+                self._may_be_lost = False
+                return latest
+
+    def _round_refused(self, error: RefusedError) -> Round:
+        """Return the round that the server is at, but refuses to send; raise if it is unknown."""
+        if error.status == _NOT_FOUND:
+            others = others_than(self._server.dialect)
+            raise RefusedError(f"{error}; for other tasks, use {others}", error.status) from None
+        if error.status != _BAD_REQUEST or self._number < 0:
+            raise error
+        if self._unanswered:
+            return _CURRENT
+        if self._refused:
+            raise self._contradiction(f"refuses round {self._number + 1}")
+        if self._may_be_lost:
+            self._may_be_lost = False
+            return Round(self._number + 1, ())
+        raise RefusedError(f"{error}; {self._accepted()}: {_REGISTERED}", error.status)
 
     def _is_current(self, latest: Round) -> bool:
+        if latest is _CURRENT:
+            return True
         if latest.number != self._number:
             return False
         if latest.digest != self._digest:
@@ -314,121 +312,132 @@ class _Client:
         self, kept: list[list[Answer]] | None, acknowledged: set[int], sent: set[int]
     ) -> None:
         """Set the answers to send for the current round: those kept, or those just computed."""
-        if kept is None:
-            self._journal.answered(self._number, self._readers.answers)
-            kept = self._readers.answers
-        self._answers = kept
-        self._missing = [run for run in range(len(kept)) if run not in acknowledged]
+        computed = dict(enumerate(self._readers.answers))
+        self._answers = [
+            own or computed[run] for run, own in enumerate(kept or [[]] * len(computed))
+        ]
+        added = {run: computed[run] for run in computed if kept is None or not kept[run]}
+        if added:
+            self._journal.answered(self._number, added)
+        destinations = range(len(computed) * len(self._server.submit_urls))
+        self._missing = [each for each in destinations if each not in acknowledged]
         self._sent, self._refused = set(sent), {}
 
     @property
     def _unanswered(self) -> list[int]:
-        """The runs to send: not acknowledged, and not refused when sent again."""
-        return [run for run in self._missing if run not in self._refused]
+        """The destinations to send to: not acknowledged, and not refused when sent again."""
+        return [each for each in self._missing if each not in self._refused]
 
     def _send(self) -> Round | None:
         """Send the missing runs, just after the server sent the current round; return the next."""
         attempts = Attempts(self._backoff)
         is_asked = True
-        if unsent := [run for run in self._missing if run not in self._sent]:
+        if unsent := [each for each in self._missing if each not in self._sent]:
             is_asked = False
             if failure := self._submit_first(unsent):
                 attempts.failed(failure)
         while unanswered := self._unanswered:
-            run = unanswered[0]
             if not is_asked and self._sent.issuperset(self._missing):
                 latest = self._ask()  # the server may have all answers and have moved on
                 if latest is None or not self._is_current(latest):
                     return latest
             is_asked = False
             try:
-                self._submit(run)
+                self._submit(unanswered[0])
             except TransientError as error:
                 attempts.failed(error)
             else:
                 attempts = Attempts(self._backoff)
         return self._ask()
 
-    def _submit_first(self, runs: list[int]) -> TransientError | None:
+    def _submit_first(self, destinations: list[int]) -> TransientError | None:
         """Send the answers of runs for the first time, side by side; return a failure to retry.
 
         A server may need minutes per request. Outcomes are recorded in the order of runs.
         """
-        for run in runs:
-            self._journal.sending(self._number, run)  # before it can have any effect
-            self._sent.add(run)
-        bodies = {run: self._body(run) for run in runs}
-        path = self._dialect.submit_path
+        for destination in destinations:
+            self._journal.sending(self._number, destination)  # before it can have any effect
+            self._sent.add(destination)
         outcomes = side_by_side(
-            [partial(self._transport.submit, run, body, path) for run, body in bodies.items()]
+            [partial(self._server.submit, each, self._body(each)) for each in destinations]
         )
-        for run, error in zip(runs, outcomes, strict=True):
+        for destination, error in zip(destinations, outcomes, strict=True):
             if isinstance(error, RefusedError):
-                self._journal.refused(self._number, run)
+                self._journal.refused(self._number, destination)
             elif error is None:
-                self._acknowledge(run)
+                self._acknowledge(destination)
         others = [error for error in outcomes if error and not isinstance(error, TransientError)]
         if others:
             raise others[0]
         return next((error for error in outcomes if isinstance(error, TransientError)), None)
 
-    def _submit(self, run: int) -> None:
+    def _submit(self, destination: int) -> None:
         """Send the answers of a run again, and record the outcome."""
         try:
-            self._transport.submit(run, self._body(run), self._dialect.submit_path)
+            self._server.submit(destination, self._body(destination))
         except RefusedError as error:
             logger.warning("%s; the server may have received it before", error)
-            self._refused[run] = error
+            self._refused[destination] = error
         else:
-            self._acknowledge(run)
+            self._acknowledge(destination)
 
-    def _body(self, run: int) -> bytes:
-        emissions = self._readers.emissions
-        return self._dialect.encode_answers(self._answers[run], emissions[run] if emissions else {})
+    def _body(self, destination: int) -> bytes:
+        run, emissions = self._server.run_of(destination), self._readers.emissions
+        used = emissions[run] if emissions else {}
+        return self._server.dialect.encode_answers(self._answers[run], used)
 
     def _settle(self, doing: str) -> None:
         """Acknowledge all runs: the server moves on only with all answers."""
-        unsent = [run for run in self._missing if run not in self._sent]
+        unsent = [each for each in self._missing if each not in self._sent]
         if len(unsent) > 1:  # a single record may be lost by a failed disk
+            runs = dict.fromkeys(str(self._server.run_of(each)) for each in unsent)
             raise ServerError(
-                f"the server {doing} without the answers of runs {', '.join(map(str, unsent))}: "
+                f"the server {doing} without the answers of runs {', '.join(runs)}: "
                 "does it expect fewer runs, or does another client use this token?"
             )
-        for run in list(self._missing):
-            self._acknowledge(run)
+        for destination in list(self._missing):
+            self._acknowledge(destination)
 
-    def _acknowledge(self, run: int) -> None:
-        self._journal.acknowledged(self._number, run)
-        self._missing.remove(run)
+    def _acknowledge(self, destination: int) -> None:
+        self._journal.acknowledged(self._number, destination)
+        self._missing.remove(destination)
         if not self._missing:
             self._on_round_done(self._number, self._digest)
 
     def _end_by_repeating(self) -> tuple[int, Literal["repeated"]]:
-        number, runs = self._number, len(self._readers.watchers)
+        number = self._number
         if self._refused:
-            refused = "; ".join(map(str, self._refused.values()))
-            raise ServerError(
-                f"the server still sends round {number} and rejects repeated answers ({refused}): "
-                "it has not received them, or the task is over; start again with the same journal "
-                "to retry"
-            )
+            raise self._contradiction(f"still sends round {number}")
         if number == 0:
             raise ServerError(
-                f"the server keeps sending round 0 although it accepted the answers of all {runs} "
-                "runs: have you registered for more?"
+                f"the server keeps sending round 0 although {self._accepted()}: {_REGISTERED}"
             )
         logger.warning(
-            "the server keeps sending round %d although it accepted the answers of all %d runs: "
-            "treated as the end",
+            "the server keeps sending round %d although %s: treated as the end",
             number,
-            runs,
+            self._accepted(),
         )
         return number + 1, "repeated"
 
+    def _accepted(self) -> str:
+        return f"it accepted the answers of all {len(self._answers)} runs"
+
+    def _contradiction(self, doing: str) -> ServerError:
+        refused = "; ".join(map(str, self._refused.values()))
+        return ServerError(
+            f"the server {doing} and rejects repeated answers ({refused}): it has not received "
+            "them, or the task is over; start again with the same journal to retry"
+        )
+
 
 def _warn_about(received: Round) -> None:
-    """Warn about a round without any text, and once about dates that are unreadable."""
-    if not received.has_text:
+    """Warn about a round that was lost or has no text, and once about unreadable dates."""
+    if not received.writings:
+        logger.warning(
+            "round %d was sent, but never arrived: it is answered with the decisions so far",
+            received.number,
+        )
+    elif not received.has_text:
         logger.warning(
             "round %d has no text of any subject, so its answers are blind: is the dialect right?",
             received.number,
@@ -439,26 +448,3 @@ def _warn_about(received: Round) -> None:
             checks.parse(writing.date)
         for problem in checks.problems():
             logger.warning("round 0: %s", problem)
-
-
-def _names_of(runs: Sequence[ClientRun], *, context: bool) -> tuple[str, ...]:
-    """Return a name for each run, equal for equal models and policies on any machine."""
-    if not 1 <= len(runs) <= MOST_RUNS:
-        raise ValueError(f"runs must be 1 to {MOST_RUNS} pairs of model and policy")
-    names = []
-    for model, policy in runs:
-        described = json.dumps(policy.to_dict(), sort_keys=True, default=repr)
-        names.append(f"{model.fingerprint} {described}" + " with context" * context)
-    return tuple(names)
-
-
-def _answers_of(watcher: Watcher) -> list[Answer]:
-    scores = watcher.scores()
-    decided = watcher.decisions()
-    return [
-        Answer(str(each.subject), int(bool(each)), scores[str(each.subject)]) for each in decided
-    ]
-
-
-def _decisions(answers: list[list[Answer]]) -> list[list[tuple[str, int]]]:
-    return [[(answer.nick, answer.decision) for answer in run] for run in answers]

@@ -11,7 +11,7 @@ import hmac
 import json
 import os
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -32,13 +32,14 @@ _HASHINGS = 100_000  # tokens may be short
 
 _ROUND = "round INTEGER REFERENCES rounds ON DELETE CASCADE"
 _RUN = "run INTEGER REFERENCES runs"
+_PLACE = "destination INTEGER"  # run × number of URLs + index of the URL
 _WRITING = ("nick TEXT", "title TEXT", "content TEXT", "date TEXT", "id TEXT NULL", "context TEXT")
 _ANSWER = ("nick TEXT", "decision INTEGER CHECK (decision BETWEEN 0 AND 1)", "score REAL")
 _IDENTITY = ("one INTEGER CHECK (one = 1)", "url TEXT", "salt BLOB", "token BLOB")
 KIND = DatabaseKind(
     name="a journal",
     application_id=int.from_bytes(b"wwEJ", "big"),
-    version=2,
+    version=3,
     tables=(
         # The round and the digest are those of the last round that is done and was removed.
         table("journal", "one", *_IDENTITY, "round INTEGER CHECK (round >= -1)", "digest TEXT"),
@@ -46,7 +47,7 @@ KIND = DatabaseKind(
         table("rounds", "number", "number INTEGER", "digest TEXT", "reported INTEGER"),
         table("writings", "round, position", _ROUND, "position INTEGER", *_WRITING),
         table("answers", "round, run, position", _ROUND, _RUN, "position INTEGER", *_ANSWER),
-        table("sendings", "round, run", _ROUND, _RUN, "acknowledged INTEGER"),
+        table("sendings", "round, destination", _ROUND, _PLACE, "acknowledged INTEGER"),
     ),
     durable=True,
 )
@@ -54,16 +55,34 @@ KIND = DatabaseKind(
 
 @dataclass(frozen=True)
 class JournalIdentity:
-    """The server, the token and the name of each run (its model and policy) of a journal."""
+    """The server, the token and the name of each run (its model and policy) of a journal.
+
+    `submit_urls` are the URLs that every run is sent to, if they are not `url`.
+    """
 
     url: str
     token: str = field(repr=False)
     runs: tuple[str, ...]
+    submit_urls: tuple[str, ...] = ()
+
+    @property
+    def urls(self) -> str:
+        """All URLs, separated by spaces."""
+        return " ".join((self.url, *self.submit_urls))
+
+    @property
+    def destinations(self) -> int:
+        """The number of URLs that a run is sent to."""
+        return len(self.submit_urls) or 1
 
 
 @dataclass
 class PastRound:
-    """A received round, its answers, and the runs that the server has."""
+    """A received round, the answers of each run, and the destinations of runs that have them.
+
+    A round that the server sent, but that never arrived, has no writings. A run that was added
+    later has no answers in round 0.
+    """
 
     round: Round
     answers: list[list[Answer]] | None
@@ -96,14 +115,14 @@ class Journal:
         """Open a journal, or create one; no other client can open it until it is closed."""
         with open_database(path, KIND) as database:
             if not database.rows("SELECT * FROM journal"):
-                salt, url = secrets.token_bytes(16), identity.url
+                salt, url = secrets.token_bytes(16), identity.urls
                 own = (url, salt, _hidden(identity.token, salt))
                 with database.transaction() as changes:
                     changes.execute("INSERT INTO journal VALUES (1, ?, ?, ?, -1, '')", own)
                     runs = list(enumerate(identity.runs))
                     changes.executemany("INSERT INTO runs VALUES (?, ?, NULL)", runs)
             past = _check_identity(database, identity)
-            _read_rounds(database, past, len(identity.runs))
+            _read_rounds(database, past, len(identity.runs), identity.destinations)
             yield cls(database, past)
 
     def received(self, received: Round) -> None:
@@ -127,30 +146,31 @@ class Journal:
             )
             changes.executemany("INSERT INTO writings VALUES (?, ?, ?, ?, ?, ?, ?, ?)", writings)
 
-    def answered(self, number: int, answers: Sequence[Sequence[Answer]]) -> None:
-        """Record the answers of all runs, before they are sent."""
+    def answered(self, number: int, answers: Mapping[int, Sequence[Answer]]) -> None:
+        """Record the answers of runs, before they are sent."""
         rows = [
             (number, run, position, each.nick, each.decision, each.score)
-            for run, own in enumerate(answers)
+            for run, own in answers.items()
             for position, each in enumerate(own)
         ]
         with self._database.transaction() as changes:
             changes.executemany("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)", rows)
 
-    def sending(self, number: int, run: int) -> None:
+    def sending(self, number: int, destination: int) -> None:
         """Record that the answers of a run are about to be sent for the first time."""
         with self._database.transaction() as changes:
-            changes.execute("INSERT INTO sendings VALUES (?, ?, 0)", (number, run))
+            changes.execute("INSERT INTO sendings VALUES (?, ?, 0)", (number, destination))
 
-    def refused(self, number: int, run: int) -> None:
+    def refused(self, number: int, destination: int) -> None:
         """Record that the server refused the answers of a run when they were first sent."""
+        place = (number, destination)
         with self._database.transaction() as changes:
-            changes.execute("DELETE FROM sendings WHERE round = ? AND run = ?", (number, run))
+            changes.execute("DELETE FROM sendings WHERE round = ? AND destination = ?", place)
 
-    def acknowledged(self, number: int, run: int) -> None:
+    def acknowledged(self, number: int, destination: int) -> None:
         """Record that the server has the answers of a run."""
         with self._database.transaction() as changes:
-            changes.execute("REPLACE INTO sendings VALUES (?, ?, 1)", (number, run))
+            changes.execute("REPLACE INTO sendings VALUES (?, ?, 1)", (number, destination))
 
     def reported(self, number: int) -> None:
         """Record that `on_round` has returned for a fully answered round."""
@@ -181,34 +201,61 @@ def _check_identity(database: Database, identity: JournalIdentity) -> Past:
         "SELECT url, salt, token, round, digest FROM journal"
     )
     runs = database.rows("SELECT run, name, watcher FROM runs ORDER BY run")
-    if url != identity.url:
+    if url != identity.urls:
         raise StateError(f"{path} belongs to another server, {url}")
     if not hmac.compare_digest(_hidden(identity.token, salt), token):
         raise StateError(f"{path} was made with another token")
-    if len(runs) != len(identity.runs):
-        raise StateError(f"{path} has {len(runs)} runs, expected {len(identity.runs)}")
-    for run, own in enumerate(identity.runs):
-        if tuple(runs[run])[:2] != (run, own):
+    for expected, (run, name, _) in zip(enumerate(identity.runs), runs, strict=False):
+        if (run, name) != expected:
             raise StateError(f"{path}: run {run} was started with another model or policy")
+    if len(runs) != len(identity.runs):
+        begun = database.rows("SELECT 1 FROM writings WHERE round > 0 LIMIT 1")
+        if number >= 0 or begun:
+            raise StateError(
+                f"{path} has {len(runs)} runs, got {len(identity.runs)}: runs can be added or left "
+                "out only until the server has sent round 1"
+            )
+        _change_runs(database, identity)
+        return Past(number, digest, [])
     watchers = [watcher for _, _, watcher in runs if watcher is not None]
     if len(watchers) != (0 if number < 0 else len(runs)):
         raise database.damaged("the state of a watcher is missing")
     return Past(number, digest, watchers)
 
 
-def _read_rounds(database: Database, past: Past, runs: int) -> None:
+def _change_runs(database: Database, identity: JournalIdentity) -> None:
+    """Add or remove runs at the end; round 0 remains, with the answers of the other runs."""
+    count = len(identity.runs)
+    with database.transaction() as changes:
+        changes.execute("DELETE FROM rounds WHERE number > 0")  # rounds that never arrived
+        changes.execute("UPDATE rounds SET reported = 0")
+        changes.execute(
+            "DELETE FROM sendings WHERE destination >= ?", (count * identity.destinations,)
+        )
+        changes.execute("DELETE FROM answers WHERE run >= ?", (count,))
+        changes.execute("DELETE FROM runs WHERE run >= ?", (count,))
+        added = [(run, name, None) for run, name in enumerate(identity.runs)]
+        changes.executemany("INSERT OR IGNORE INTO runs VALUES (?, ?, ?)", added)
+
+
+def _read_rounds(database: Database, past: Past, runs: int, destinations: int) -> None:
     """Add the rounds to a past; each must follow from the one before it."""
     rounds = database.rows("SELECT number, digest, reported FROM rounds ORDER BY number")
     for expected, (number, digest, reported) in enumerate(rounds, start=past.number + 1):
-        received = _round(database, number)
-        if received is None or received.digest != digest or number != expected:
+        received = _round(database, number) or Round(number, ())
+        if received.digest != digest or number != expected:
             raise database.damaged(f"round {number} is not the round that was received")
         answers = _answers(database, number, runs)
-        sendings = database.rows("SELECT run, acknowledged FROM sendings WHERE round = ?", number)
-        acknowledged = {run for run, is_acknowledged in sendings if is_acknowledged}
-        if (sendings and answers is None) or (reported and len(acknowledged) < runs):
+        sendings = database.rows(
+            "SELECT destination, acknowledged FROM sendings WHERE round = ?", number
+        )
+        sent = {destination for destination, _ in sendings}
+        acknowledged = {destination for destination, is_done in sendings if is_done}
+        answered = {run for run, own in enumerate(answers or []) if own}
+        is_lost = any(destination // destinations not in answered for destination in sent)
+        is_lost |= number > 0 and answers is not None and len(answered) < runs
+        if is_lost or (reported and len(acknowledged) < runs * destinations):
             raise database.damaged(f"the answers sent in round {number} are missing")
-        sent = {run for run, _ in sendings}
         past.rounds.append(PastRound(received, answers, sent, acknowledged, bool(reported)))
 
 
@@ -229,7 +276,7 @@ def _round(database: Database, number: int) -> Round | None:
 
 
 def _answers(database: Database, number: int, runs: int) -> list[list[Answer]] | None:
-    """Return the answers of all runs about the same subjects; None if there are none yet."""
+    """Return the answers of each run about the same subjects; None if there are none yet."""
     query = (
         "SELECT nick, decision, score FROM answers WHERE round = ? AND run = ? ORDER BY position"
     )
@@ -238,6 +285,6 @@ def _answers(database: Database, number: int, runs: int) -> list[list[Answer]] |
         return None
     subjects = [answer["nick"] for answer in by_run[0]]
     try:
-        return [list(as_answers(answers, subjects)) for answers in by_run]
+        return [list(as_answers(each, subjects)) if each else [] for each in by_run]
     except DataFormatError as error:
         raise database.damaged(error) from None

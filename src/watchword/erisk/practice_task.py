@@ -6,6 +6,7 @@ This module does not depend on HTTP.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -26,6 +27,10 @@ _MEASURES = ("precision", "recall", "f1", "erde5", "erde50", "latency", "speed",
 
 class ConflictError(ServerError):
     """An answer contradicts an earlier one."""
+
+
+class EarlyError(ServerError):
+    """A request for a round while answers are missing, for a task that rejects it."""
 
 
 class DuplicateError(ServerError):
@@ -57,6 +62,7 @@ class RunResult:
     rounds: int
     alerts: dict[str, int]
     measures: RunMeasures | None
+    task: str = ""  #: one of `PracticeTask.tasks`
 
 
 @dataclass(frozen=True)
@@ -82,6 +88,7 @@ class Submission:
     run: int
     digest: str
     repeated: bool
+    task: str = ""
 
 
 @dataclass
@@ -111,7 +118,9 @@ class PracticeTask:
         runs: int = 1,
         positive: Label | None = None,
         dialect: DialectName = "writings",
+        tasks: Sequence[str] = (),
         refuse_duplicates: bool = False,
+        refuse_early: bool = False,
         on_round: Callable[[int], None] | None = None,
     ) -> None:
         self.dialect = dialect_named(dialect)
@@ -127,17 +136,16 @@ class PracticeTask:
         self.names = tuple(subject.id for subject in self._subjects)  #: of those that are sent
         self.last_round = max(len(subject.posts) for subject in self._subjects) - 1
         self._truth = None if positive is None else _truth(everybody, as_label(positive))
-        self._runs = [_RunState() for _ in range(as_whole("runs", runs, 1, MOST_RUNS))]
-        self._refuse_duplicates = refuse_duplicates
+        self.tasks = _task_names(tasks)  #: each needs the answers of all runs
+        self.runs = as_whole("runs", runs, 1, MOST_RUNS)  #: number of runs that must answer
+        self._states = {
+            (task, run): _RunState() for task in self.tasks or ("",) for run in range(self.runs)
+        }
+        self._refuse_duplicates, self._refuse_early = refuse_duplicates, refuse_early
         self._on_round = on_round
         self.round = 0
         self._given = False
         self.submissions: list[Submission] = []
-
-    @property
-    def runs(self) -> int:
-        """The number of runs that must answer."""
-        return len(self._runs)
 
     @property
     def finished(self) -> bool:
@@ -146,7 +154,12 @@ class PracticeTask:
 
     @property
     def _complete(self) -> bool:
-        return all(state.rounds == self.round + 1 for state in self._runs)
+        return not self._missing
+
+    @property
+    def _missing(self) -> int:
+        """The number of answers to the current round that are missing."""
+        return sum(state.rounds <= self.round for state in self._states.values())
 
     def messages(self, *, lagging: bool = False) -> list[dict[str, Any]]:
         """Return the current round as JSON objects of the task's dialect."""
@@ -154,6 +167,8 @@ class PracticeTask:
 
     def writings(self, *, lagging: bool = False) -> list[Writing]:
         """Return the current round: the next one if every run has answered (unless lagging)."""
+        if self._refuse_early and self._given and self._missing:
+            raise EarlyError(f"{self._missing} answers to round {self.round} are missing")
         if self._complete and not lagging:
             if self.finished:
                 return []
@@ -175,22 +190,22 @@ class PracticeTask:
             for post in subject.posts[number : number + 1]
         ]
 
-    def submit(self, run: int, data: object) -> None:
-        """Accept the answers of a run for the current round.
+    def submit(self, run: int, data: object, task: str = "") -> None:
+        """Accept the answers of a run for the current round, in one of the tasks if there are any.
 
         Duplicate answers change nothing, unless the task rejects duplicates.
         """
         answers = as_answers(data, self.names)
         if not self._given:
             raise ConflictError("round 0 has not been requested yet")
-        state = self._runs[run]
+        state = self._states[task, run]
         digest = hashlib.sha256(to_json(answers)).hexdigest()
         repeated = state.rounds == self.round + 1
         if repeated and self._refuse_duplicates:
             raise DuplicateError(f"run {run} has already answered round {self.round}")
         if repeated and answers != state.answers:
             raise ConflictError(f"run {run} has already answered round {self.round} differently")
-        self.submissions.append(Submission(self.round, run, digest, repeated))
+        self.submissions.append(Submission(self.round, run, digest, repeated, task))
         if repeated:
             return
         state.answers, state.rounds = answers, self.round + 1
@@ -208,11 +223,11 @@ class PracticeTask:
         return TaskResults(
             subjects=len(self._subjects) + self._silent,
             positives=None if truth is None else [*truth.values()].count(POSITIVE),
-            rounds=min(state.rounds for state in self._runs),
+            rounds=min(state.rounds for state in self._states.values()),
             finished=self.finished,
             runs=tuple(
-                RunResult(run, state.rounds, dict(state.alerts), self._measures(state))
-                for run, state in enumerate(self._runs)
+                RunResult(run, state.rounds, dict(state.alerts), self._measures(state), task)
+                for (task, run), state in self._states.items()
             ),
         )
 
@@ -225,6 +240,13 @@ class PracticeTask:
         found: dict[str, Any] = {name: score.measures[name] for name in _MEASURES}
         found |= {f"{name}_bounds": each for name, each in score.bounds.items()}
         return RunMeasures(**found, rankings=score.rankings)
+
+
+def _task_names(tasks: Sequence[str]) -> tuple[str, ...]:
+    names = tuple(tasks)
+    if len(set(names)) < len(names) or not all(re.fullmatch(r"[\w-]+", name) for name in names):
+        raise ValueError(f"tasks must be different names of letters and digits, got {tasks!r}")
+    return names
 
 
 def _scores_in(answers: Iterable[Answer]) -> dict[str, float]:

@@ -261,7 +261,10 @@ def score_runs(
     return Scoreboard(tuple(taken.values()), p)
 
 
-MENTALRISKES_P = "0.0411, 0.0326, 0.0308 (2023, tasks 1 to 3) or 0.0314 (2024)"
+MENTALRISKES_P = (
+    "0.0411, 0.0326, 0.0308 (2023, tasks 1 to 3), 0.0314 (2024, tasks 1 and 2) or 0.0199 (2024, "
+    "task 3)"
+)
 _DEADLINES: dict[MeasureSet, tuple[int, ...]] = {
     "erisk": DEADLINES,
     "mentalriskes": (5, 30),

@@ -16,7 +16,13 @@ from watchword._checks import Label, as_whole
 from watchword.data.subjects import Subject
 from watchword.erisk.dialects import DIALECTS, DialectName
 from watchword.erisk.faults import Faults
-from watchword.erisk.practice_task import ConflictError, DuplicateError, PracticeTask, TaskResults
+from watchword.erisk.practice_task import (
+    ConflictError,
+    DuplicateError,
+    EarlyError,
+    PracticeTask,
+    TaskResults,
+)
 from watchword.erisk.protocol import parse_json
 from watchword.errors import DataFormatError, MissingExtraError
 
@@ -52,8 +58,10 @@ def make_app(
     runs: int = 1,
     positive: Label | None = None,
     dialect: DialectName = "writings",
+    tasks: Sequence[str] = (),
     faults: Faults | None = None,
     refuse_duplicates: bool = False,
+    refuse_early: bool = False,
     body_limit: int | None = None,
     on_round: Callable[[int], None] | None = None,
     host: str = "127.0.0.1",
@@ -74,10 +82,16 @@ def make_app(
     dialect
         the form of the rounds: `"writings"` (eRisk 2019 to 2024), `"discussions"` (2025, 2026),
         which include the context of posts, or `"messages"` (MentalRiskES).
+    tasks
+        names of tasks with the same rounds, such as `["task1a", "task1b"]` (MentalRiskES 2023):
+        every run must answer in each, at `/task1a/submit/…`.
     faults
         the faults to inject, with their probabilities.
     refuse_duplicates
         whether to reject a repeated answer with status 400, as some servers do.
+    refuse_early
+        whether to send each round once, and reject further requests with status 400 until all
+        answers are there, as the server of MentalRiskES does.
     body_limit
         the largest submission, in bytes; by default enough for answers about all subjects.
     on_round
@@ -86,7 +100,8 @@ def make_app(
         the host that the server will listen on.
     """
     options: dict[str, Any] = {"runs": runs, "positive": positive, "dialect": dialect}
-    options |= {"refuse_duplicates": refuse_duplicates, "on_round": on_round}
+    options |= {"refuse_duplicates": refuse_duplicates, "refuse_early": refuse_early}
+    options |= {"tasks": tasks, "on_round": on_round}
     task = subjects if isinstance(subjects, PracticeTask) else PracticeTask(subjects, **options)
     limit = _enough_bytes(task) if body_limit is None else as_whole("body_limit", body_limit, 2)
     handlers = _Handlers(task, as_token(token, host), limit)
@@ -95,8 +110,9 @@ def make_app(
         routes=[
             *(Route(f"/{one.path}/{{token}}", handlers.get_round) for one in DIALECTS.values()),
             *(
-                Route(f"/{path}/{{token}}/{{run}}", handlers.submit, methods=["POST"])
+                Route(f"{base}/{path}/{{token}}/{{run}}", handlers.submit, methods=["POST"])
                 for path in dict.fromkeys(one.submit_path for one in DIALECTS.values())
+                for base in ("", "/{task}")
             ),
             Route("/results/{token}", handlers.results),
         ],
@@ -125,8 +141,10 @@ def running_server(
     token: str | None = None,
     port: int = 0,
     dialect: DialectName = "writings",
+    tasks: Sequence[str] = (),
     faults: Faults | None = None,
     refuse_duplicates: bool = False,
+    refuse_early: bool = False,
 ) -> Iterator[PracticeServer]:
     """Run a practice server in a background thread, on this machine only.
 
@@ -138,7 +156,7 @@ def running_server(
     [{"nick":"ann","number":0,"title":"","content":"Hello.","date":"","id":0,"redditor":0}]
     """
     task: dict[str, Any] = {"runs": runs, "positive": positive, "dialect": dialect}
-    task["refuse_duplicates"] = refuse_duplicates
+    task |= {"tasks": tasks, "refuse_duplicates": refuse_duplicates, "refuse_early": refuse_early}
     with (
         _listening(subjects, token, "127.0.0.1", port, faults, **task) as (server, app, listener),
         running_in_thread(app, listener, protocol=DroppableProtocol),
@@ -155,8 +173,10 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8000,
     dialect: DialectName = "writings",
+    tasks: Sequence[str] = (),
     faults: Faults | None = None,
     refuse_duplicates: bool = False,
+    refuse_early: bool = False,
     on_ready: Callable[[PracticeServer], None] | None = None,
     on_round: Callable[[int], None] | None = None,
 ) -> TaskResults:
@@ -169,7 +189,8 @@ def serve(
     if token is None and not is_own_machine(host):
         raise ValueError(f"a server on {host} can be reached by other machines (set a token)")
     task: dict[str, Any] = {"runs": runs, "positive": positive, "on_round": on_round}
-    task |= {"refuse_duplicates": refuse_duplicates, "dialect": dialect}
+    task |= {"tasks": tasks, "refuse_duplicates": refuse_duplicates, "refuse_early": refuse_early}
+    task["dialect"] = dialect
     with _listening(subjects, token, host, port, faults, **task) as (server, app, listener):
         if on_ready is not None:
             on_ready(server)
@@ -204,18 +225,25 @@ class _Handlers:
         path = self._task.dialect.path
         if request.url.path.split("/")[-2] != path:  # from the end: the app may be mounted
             raise HTTPException(404, f"this task is served at /{path}/TOKEN")
-        return JSONResponse(self._task.messages(lagging=bool(request.scope.get(LAGGING))))
+        try:
+            return JSONResponse(self._task.messages(lagging=bool(request.scope.get(LAGGING))))
+        except EarlyError as error:
+            raise HTTPException(400, str(error)) from None
 
     async def submit(self, request: Request) -> Response:
         self._check_token(request)
-        given = request.path_params["run"]
+        given, task = request.path_params["run"], request.path_params.get("task", "")
+        if task not in (self._task.tasks or ("",)):
+            tasks = " or ".join(self._task.tasks) or "none"
+            raise HTTPException(404, f"unknown task {task[:20]!a} (the tasks are {tasks})")
         if given not in map(str, range(self._task.runs)):
             raise HTTPException(
                 404, f"unknown run {given[:20]!a} (runs are 0 to {self._task.runs - 1})"
             )
         body = await read_body(request, self._body_limit)
         try:
-            self._task.submit(int(given), self._task.dialect.decode_answers(parse_json(body)))
+            answers = self._task.dialect.decode_answers(parse_json(body))
+            self._task.submit(int(given), answers, task)
         except (DataFormatError, DuplicateError) as error:
             raise HTTPException(400, str(error)) from None
         except ConflictError as error:

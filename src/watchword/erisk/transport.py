@@ -90,14 +90,17 @@ class Transport:
         """Request the current round from the path of a dialect."""
         return self._ask(f"{self.url}/{path}/{self._token}", None, path)
 
-    def submit(self, run: int, body: bytes, path: str = "submit") -> None:
-        """Send a run's answers; on return, the server has accepted them.
+    def submit(
+        self, run: int, body: bytes, path: str = "submit", *, url: str | None = None
+    ) -> None:
+        """Send a run's answers to a URL, or the server's; on return, it has accepted them.
 
         After `TransientError` the server may or may not have them; after `RefusedError` it has
         rejected them, but may have accepted an earlier copy.
         """
-        what = f"submit of run {run}"
-        receipt = self._ask(f"{self.url}/{path}/{self._token}/{run}", body, what)
+        base = self.url if url is None else url
+        what = f"submit of run {run}" + ("" if base == self.url else f" to {base}")
+        receipt = self._ask(f"{base}/{path}/{self._token}/{run}", body, what)
         if receipt.lstrip()[:1] == b"<":  # from a proxy while the server is down
             raise TransientError(
                 f"{what}: the server answered with a page instead of a receipt "

@@ -91,6 +91,12 @@ _dialect_option = option(
     default="erisk.journal",
 )
 @_dialect_option
+@option(
+    "--submit-url URL",
+    "URL before /submit/…, if it is another one; every run is sent to each of several.",
+    name="submit_urls",
+    multiple=True,
+)
 @option("--first-round", "Number of the first round.", type=click.IntRange(min=0), default=0)
 @flag("--context", "Also read the texts of others in a discussion, after the subject's own text.")
 @option(
@@ -215,6 +221,16 @@ def _shares(text: str) -> dict[str, float]:
 )
 @option("--seed", "Random seed of the faults.", type=int, default=0)
 @flag("--refuse-duplicates", "Respond with status 400 to a repeated submission.")
+@flag(
+    "--refuse-early",
+    "Send each round once; respond with status 400 to further requests while answers are missing.",
+)
+@option(
+    "--task NAME",
+    "Task at /NAME/submit/…; several have the same rounds, and every run must answer in each.",
+    name="tasks",
+    multiple=True,
+)
 @data_options()
 def server(
     data: str,
