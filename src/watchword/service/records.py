@@ -54,8 +54,7 @@ class Receipt:
     alerts: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
-class Mark:
+class Mark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The verdict of a person about an alert.
 
     `label` is the true label, where it is known: of a right alert the label of the alert, of a
