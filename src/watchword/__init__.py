@@ -13,6 +13,8 @@ that reads and writes data in `watchword.data` and `watchword.erisk`.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from watchword import _interrupts  # noqa: F401  (first: handles Ctrl-C while the rest is imported)
 
 try:
@@ -134,19 +136,27 @@ UNICODE_VERSION: str = _native.unicode_version
 _LOADED_ON_DEMAND = ("pyss3", "service", "sklearn", "spark", "web")
 
 
-def __getattr__(name: str) -> object:
-    """Import a module that needs an extra when it is first used."""
-    if name in _LOADED_ON_DEMAND:
-        import importlib
+if TYPE_CHECKING:
+    from watchword import pyss3 as pyss3
+    from watchword import service as service
+    from watchword import sklearn as sklearn
+    from watchword import spark as spark
+    from watchword import web as web
+else:
 
-        return importlib.import_module(f"watchword.{name}")
-    if name == "SS3":
-        raise AttributeError(
-            "module 'watchword' has no attribute 'SS3': use watchword.TauSS3, or "
-            "`from watchword.pyss3 import SS3` for PySS3's interface "
-            "(docs/moving-from-pyss3.md has the table of names)"
-        )
-    raise AttributeError(f"module 'watchword' has no attribute {name!r}")
+    def __getattr__(name: str) -> object:
+        """Import a module that needs an extra when it is first used."""
+        if name in _LOADED_ON_DEMAND:
+            import importlib
+
+            return importlib.import_module(f"watchword.{name}")
+        if name == "SS3":
+            raise AttributeError(
+                "module 'watchword' has no attribute 'SS3': use watchword.TauSS3, or "
+                "`from watchword.pyss3 import SS3` for PySS3's interface "
+                "(docs/moving-from-pyss3.md has the table of names)"
+            )
+        raise AttributeError(f"module 'watchword' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 
 import pytest
 from playwright.sync_api import expect
@@ -103,7 +104,7 @@ def test_the_state_of_the_service_is_shown(service, board):
     alert_about(service, "ann")
     send(service, post("bea", 1, HARMLESS))
     expect(page.locator("#totals")).to_contain_text(re.compile("posts3subjects2alerts1"))
-    expect(page.locator("#policy")).to_have_text(f'--policy "{POLICY}" --positive "{RISK}"')
+    expect(page.locator("#policy")).to_have_text(f"--policy '{POLICY}' --positive '{RISK}'")
     expect(page.locator("#arrivals rect")).to_have_count(len(service.statistics().per_second))
 
 
@@ -573,3 +574,16 @@ def test_unknown_addresses_leave_the_board_usable(service, board, address):
     page = board(address)
     go(page, "alerts")
     expect(rows(page)).to_have_count(1)
+
+
+@pytest.mark.parametrize("label", ["it's", 'so "sad"', "$HOME `id` \\\\"])
+def test_policy_and_label_can_be_pasted_into_a_shell(tmp_path, browser, label):
+    model = ww.TauSS3()
+    model.learn_many([ALERTING, HARMLESS], [label, OTHER])
+    with running_board(tmp_path, model=model, policy=ww.Overtakes(label, margin=1)) as (_, url):
+        page = browser.open(url)
+        expect(page.locator("#policy")).not_to_be_empty()
+        pasted = page.locator("#policy").inner_text()
+    command = ["/bin/sh", "-c", f"printf '%s\\n' {pasted}"]
+    read = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert read.splitlines() == ["--policy", "overtakes(margin=1)", "--positive", label]

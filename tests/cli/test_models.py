@@ -615,12 +615,37 @@ def test_inspect_table_makes_control_characters_visible():
         (["--length", "3"], 2, "--length requires --top"),
         (["--top", "3", "--length", "9"], 1, "length must be from 1 to 3"),
         (["--value", "..."], 1, ""),
+        (["--value", "zzzz"], 1, "the model has no n-gram 'zzzz'"),
+        (["--value", "zzzz", "--html", "-"], 1, "the model has no n-gram 'zzzz'"),
+        (["--next", "zzzz"], 1, "the model has no n-gram 'zzzz'"),
     ],
 )
 def test_inspect_errors(model, arguments, code, message):
     said = failure("inspect", model, *arguments, code=code)
     assert message in said
     assert "unexpected" not in said
+
+
+def test_inspect_prints_the_zeros_of_a_label_that_lacks_an_ngram(model):
+    [told] = records("inspect", model, "--value", "garden", "--label", "at risk")
+    assert told["count"] == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "m.ww is not a watchword model: it is empty"),
+        (b"my notes", "m.ww is not a watchword model\n"),
+        (
+            b"PK\x03\x04" + bytes(100),
+            "m.ww is not a watchword model, or is incomplete or corrupt\n",
+        ),
+    ],
+    ids=["empty", "text", "cut off"],
+)
+def test_a_file_that_is_no_model_is_named_plainly(here, content, message):
+    (here / "m.ww").write_bytes(content)
+    assert message in failure("inspect", "m.ww")
 
 
 # convert

@@ -244,6 +244,34 @@ def test_bad_lines_are_reported_and_skipped():
 
 
 @pytest.mark.usefixtures("here")
+def test_data_without_subjects_is_refused_after_a_few_lines():
+    without = "".join(json.dumps({"text": f"text {number}"}) + "\n" for number in range(1000))
+    *skipped, message = failure(
+        "watch", "model.ww", "--positive", "at risk", input=without
+    ).splitlines()
+    assert len(skipped) == 20
+    assert message == (
+        'Error: standard input: "subject" is missing in each of the first 20 lines '
+        "(use --field subject=NAME)"
+    )
+
+
+@pytest.mark.usefixtures("here")
+def test_data_without_any_subject_is_an_error():
+    message = failure("watch", "model.ww", "--positive", "at risk", input='{"text": "who?"}\n')
+    assert "standard input: none of its lines could be read" in message
+
+
+@pytest.mark.usefixtures("here")
+def test_posts_without_subjects_are_skipped_where_others_have_one():
+    without = '{"text": "who?"}\n' * 15
+    given = without + lines(post("ann", ALARMING)) + without
+    done = call("watch", "model.ww", "--positive", "at risk", input=given)
+    assert done.exit_code == 0
+    assert alerted(map(json.loads, done.stdout.splitlines())) == [("ann", 1)]
+
+
+@pytest.mark.usefixtures("here")
 def test_bad_lines_error_keeps_earlier_posts():
     given = lines(post("ann", ALARMING)) + "nonsense\n" + lines(post("bob", ALARMING))
     arguments = ("watch", "model.ww", "--positive", "at risk", "--state", "state")

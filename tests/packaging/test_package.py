@@ -3,6 +3,7 @@
 import ast
 import importlib.metadata
 import importlib.resources
+import os
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import watchword as ww
+from untyped import untyped
 
 ROOT = Path(__file__).parents[2]
 
@@ -101,4 +103,23 @@ assert callable(watchword.web.serve)
 
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'wep'"):
-        _ = ww.wep
+        _ = untyped(ww).wep
+
+
+def test_type_checkers_know_the_modules_that_are_loaded_on_demand(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("import watchword\nwatchword.web.serve(watchword.TauSS3())\n")
+    mypy = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--no-site-packages",
+        "--follow-imports=silent",
+    ]
+    sources = {"MYPYPATH": str(Path(ww.__file__).parents[1])}
+    done = subprocess.run(
+        [*mypy, "--ignore-missing-imports", "--cache-dir", str(tmp_path / "cache"), str(script)],
+        env=os.environ | sources, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout

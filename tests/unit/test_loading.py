@@ -508,6 +508,49 @@ def test_zip_files_are_refused(size):
     assert "is a zip file" in failure(read_jsonl, InPieces(data, size))
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
+        b"\x7fELF\x02\x01\x01\0\xd0\0\0",
+        b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n",
+        gzip.compress(b"\xff\xd8\xff\xe0\0\x10JFIF\0"),
+    ],
+    ids=["PNG", "program", "PDF", "JPEG in gzip"],
+)
+@pytest.mark.parametrize("read", [read_jsonl, read_csv, read_texts])
+def test_binary_files_are_refused(data, read):
+    assert "is a binary file, not data" in failure(read, io.BytesIO(data))
+
+
+def test_text_in_another_encoding_is_not_called_binary():
+    data = io.BytesIO('{"text": "Hello."}'.encode("utf-16"))
+    assert "not UTF-8 (byte 1 is 0xff): save the data as UTF-8" in failure(read_texts, data)
+
+
+def test_text_with_zero_bytes_is_not_called_binary():
+    data = "subject,text\nann,caf\u00e9 \0 noir\n".encode()
+    assert [ann.posts[0].text for ann in read_csv(io.BytesIO(data))] == ["caf\u00e9 \0 noir"]
+
+
+@pytest.mark.parametrize("field", ["text", "subject"])
+def test_skipping_ends_where_the_first_lines_all_lack_a_field(field):
+    skipped = []
+    record = {"subject": "ann", "text": "Hello."}
+    del record[field]
+    lines = [json.dumps(record)] * 1000
+    with pytest.raises(DataFormatError, match=f'"{field}" is missing in each of the first 20'):
+        read_jsonl(lines, bad_lines="skip", on_bad_line=skipped.append)
+    assert len(skipped) == 20
+
+
+def test_skipping_goes_on_after_a_good_line():
+    good = json.dumps({"subject": "ann", "text": "Hello."})
+    lines = [*['{"text": ""}'] * 10, good, *['{"text": ""}'] * 1000]
+    [ann] = read_jsonl(lines, bad_lines="skip")
+    assert ann.id == "ann"
+
+
 @pytest.mark.parametrize("size", [1, 3, 1000])
 def test_data_may_begin_with_the_first_letters_of_zip_files(size):
     data = b"PK,subject,text\n1,ann,Hello.\n"

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import watchword as ww
+from untyped import untyped
 
 
 def taught(corpus=None, **arguments):
@@ -595,3 +596,37 @@ def test_corrections_exclude_periodic_pruning():
 def test_labels_must_be_one_or_several_for_all_documents():
     with pytest.raises(TypeError, match="one label per text or one collection per text, not both"):
         ww.TauSS3().learn_many(["a", "b"], ["x", ["y"]])
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("fit", "learn_many"),
+        ("partial_fit", "learn_many"),
+        ("predict", "predict_many"),
+        ("predict_proba", "probability_many"),
+        ("decision_function", "confidence_many"),
+        ("score", "evaluate"),
+        ("transform", "SS3Vectorizer"),
+        ("classes_", "labels"),
+        ("set_params", "replace"),
+        ("predict_proba_one", "probability_one"),
+        ("train", "learn_many"),
+        ("save_model", "save"),
+    ],
+)
+def test_names_of_other_libraries_say_what_to_use(name, instead):
+    with pytest.raises(AttributeError, match=f"no attribute '{name}': use .*{instead}"):
+        getattr(ww.TauSS3(), name)
+
+
+@pytest.mark.parametrize("name", ["fit", "predict", "predict_proba", "decision_function", "score"])
+def test_names_of_scikit_learn_lead_to_its_classifier(name):
+    with pytest.raises(AttributeError, match=r"watchword\.sklearn\.TauSS3Classifier"):
+        getattr(ww.TauSS3(), name)
+
+
+def test_other_unknown_names_are_plain_attribute_errors():
+    with pytest.raises(AttributeError, match=r"'TauSS3' object has no attribute 'colour'$"):
+        _ = untyped(ww.TauSS3()).colour
+    assert not hasattr(ww.TauSS3(), "fit")

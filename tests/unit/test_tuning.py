@@ -1,6 +1,7 @@
 """Tuning by cross-validation over subjects, compared with the same by hand."""
 
 import csv
+import dataclasses
 import io
 import json
 from dataclasses import dataclass
@@ -568,7 +569,10 @@ def test_combined_policies_are_tried_too():
     [
         ({"policies": []}, "there must be at least one policy"),
         ({"policies": [RISK, ww.Overtakes("control")]}, "all policies must be for the same label"),
-        ({"policies": ww.Overtakes("depressed")}, "4 folds need at least 4 .* got 0 and 23"),
+        (
+            {"subjects": [PEOPLE[1], *(one for one in PEOPLE if one.label == "control")]},
+            "4 folds need at least 4 .* got 1 and",
+        ),
         ({"parameters": {"max_ngram": []}}, r"parameters\['max_ngram'\] must not be empty"),
         ({"measure": "accuracy"}, "measure must be a function or one of 'erde5', 'erde50'"),
         ({"folds": 1}, "folds must be at least 2, got 1"),
@@ -899,3 +903,16 @@ def test_a_tuning_of_scores_has_no_model():
 def test_tuning_of_scores_rejects_bad_arguments(arguments, message):
     with pytest.raises(ValueError, match=message):
         ww.tune(some_shares(), **({"policies": ww.Reaches("at risk"), "folds": 2} | arguments))
+
+
+@pytest.mark.parametrize("tried", [ww.Overtakes, ww.Thresholds, ww.Learnt])
+def test_an_unknown_label_is_named_with_the_known_ones(tried):
+    message = "no subject has the label 'ill'; the subjects have 'control', 'at risk'"
+    with pytest.raises(ww.errors.UnknownLabelError, match=message):
+        tune(PEOPLE, [tried("ill")])
+
+
+def test_a_tiny_value_is_printed_as_zero():
+    found = tune(PEOPLE, [RISK])
+    tiny = dataclasses.replace(found, trials=(dataclasses.replace(found.best, value=3.5e-19),))
+    assert repr(tiny) == "<Tuning of 1 trial by erde50, best 0.0000>"

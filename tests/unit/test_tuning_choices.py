@@ -526,7 +526,7 @@ def test_nested_results_are_shown_and_plain():
         "fold 2",
         "fold 3",
     ]
-    assert repr(found) == f"<NestedTuning of 3 outer folds by erde50, value {found.value:.4g}>"
+    assert repr(found) == f"<NestedTuning of 3 outer folds by erde50, value {found.value:.4f}>"
     data = json.loads(found.to_json())
     assert data == found.to_dict()
     assert data["value"] == found.value

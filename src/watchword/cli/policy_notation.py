@@ -74,7 +74,10 @@ def parse_policies(text: str, positive: Label) -> list[Policy]:
 def read_policy_file(path: str) -> Policy:
     """Read a policy as plain data from a JSON file."""
     try:
-        data = json.loads(Path(path.strip()).read_bytes())
+        written = Path(path.strip()).read_bytes()
+        if not written.strip():
+            raise ValueError("it is empty")
+        data = json.loads(written)
         return policy_from_dict(data)
     except OSError as error:
         raise ValueError(f"cannot read the policy {path}: {error.strerror}") from None
@@ -230,7 +233,10 @@ class _Parser:
     def _arguments(self, spelt: str, chosen: type[Policy]) -> dict[str, list[Any]]:
         known = options_of(chosen)
         arguments: dict[str, list[Any]] = {}
-        while self._next[0] == "word":
+        while self._next[0] in ("word", "number"):
+            if self._next[0] == "number" and len(arguments) < len(known):
+                name = next(name for name in known if name not in arguments)
+                self._fail(f"an argument with its name, such as {name}={self._next[1]},")
             name = self._next[1].lower()
             if name not in known:
                 raise ValueError(

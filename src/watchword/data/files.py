@@ -192,8 +192,8 @@ def read_texts(
 def write_jsonl(path: str | os.PathLike[str], subjects: Iterable[Subject]) -> None:
     """Write subjects as JSON lines that `read_jsonl` reads back, one subject per line.
 
-    The file appears whole or not at all; it is compressed if its name ends in `.gz`. The path
-    `"-"` is standard output.
+    The file appears whole or not at all, and replaces one of the same name; it is compressed if its
+    name ends in `.gz`. The path `"-"` is standard output.
 
     >>> from tempfile import TemporaryDirectory
     >>> subjects = [Subject("ann", [Post("Hello."), Post("Good night.")], "control")]

@@ -18,6 +18,9 @@ OnBadLine = Callable[[DataFormatError], object]
 BadLinesChoice = Literal["error", "skip"]
 
 _CHOICES: tuple[BadLinesChoice, ...] = ("error", "skip")
+_HOPELESS = 20  # first lines of a file without the field that all records need
+_FIRST = 2  # line of the first record of a table, after the names of the columns
+_NEEDED = ("subject", "text")
 _SHOWN = 60  # characters of a value in a message
 
 
@@ -49,12 +52,17 @@ def two_labels(subject: str, label: object, other: object, line: int) -> Flaw:
 
 
 class BadLines:
-    """Errors in lines: the first is raised, or all are skipped and passed to a callback."""
+    """Errors in lines: the first is raised, or all are skipped and passed to a callback.
+
+    If the first 20 lines of a file all lack the subject, or the text, an error is raised in any
+    case: the field has another name, or the file holds something else.
+    """
 
     def __init__(self, bad_lines: BadLinesChoice, on_bad_line: OnBadLine | None) -> None:
         self._skip = as_choice("bad_lines", bad_lines, _CHOICES) == "skip"
         self._tell = on_bad_line
         self._first: DataFormatError | None = None
+        self._lacking: tuple[str, int | None, int] = ("", None, 0)  # name, last line, lines so far
 
     def meet(self, flaw: Flaw, *, name: str, line: int | None = None) -> None:
         """Raise the flaw as an error with its place, or skip it."""
@@ -65,6 +73,22 @@ class BadLines:
         self._first = self._first or error
         if self._tell is not None:
             self._tell(error)
+        self._stop_if_hopeless(flaw, name, line)
+
+    def _stop_if_hopeless(self, flaw: Flaw, name: str, line: int | None) -> None:
+        """Raise if all lines of a file so far lack a field that all records need."""
+        if line is None or not set(flaw.arguments) & set(_NEEDED):
+            return
+        file, last, lines = self._lacking
+        if lines and (file, last) == (name, line - 1):
+            lines += 1
+        else:
+            lines = int(line <= _FIRST)
+        self._lacking = name, line, lines
+        if lines == _HOPELESS:
+            raise DataFormatError(
+                f"{name}: {flaw} in each of the first {lines} lines", arguments=flaw.arguments
+            )
 
     @contextmanager
     def within(self, name: str) -> Iterator[None]:

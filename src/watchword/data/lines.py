@@ -33,6 +33,9 @@ _BATCH_BYTES = 1 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # in UTF-8
 _GZIP = b"\x1f\x8b"
 _ZIP = b"PK\x03\x04"
+_BINARY = (b"%PDF-", b"\x89PNG\r\n", b"BZh", b"\x28\xb5\x2f\xfd", b"PAR1")  # may have no zero byte
+_WIDE = (b"\xff\xfe", b"\xfe\xff")  # byte order marks of UTF-16 and UTF-32
+_LOOKED_AT = 1 << 13  # bytes
 _GZIP_FORMAT = 31  # zlib's number for gzip with the largest window
 # A signal that comes just before a wait begins is noticed when the wait ends.
 _LONGEST_WAIT = 0.5
@@ -168,8 +171,8 @@ class TooLongError(Exception):
         super().__init__(f"longer than {LONGEST_LINE} {unit}: put every record on its own line")
 
 
-class _ZipError(Exception):
-    """Raised instead of reading a zip file as lines."""
+class _BinaryError(Exception):
+    """Raised instead of reading a zip file, or other binary data, as lines."""
 
 
 class _Numbering:
@@ -204,10 +207,9 @@ class _Numbering:
                 f"{self._name}: the compressed data is damaged after line {self._number} "
                 f"({error}): get or make the file again"
             ) from None
-        except _ZipError:
+        except _BinaryError as error:
             raise DataFormatError(
-                f"{self._name} is a zip file or a model of watchword, not data: use a text file, "
-                "such as JSON lines or CSV"
+                f"{self._name} is {error}, not data: use a text file, such as JSON lines or CSV"
             ) from None
         except UnicodeDecodeError as error:  # of a file that the caller opened as text
             raise DataFormatError(
@@ -244,13 +246,13 @@ def _chunks(
 def _unpacked(chunks: Iterator[bytes], size: int, *, is_gzip: bool) -> Iterator[bytes]:
     """Yield the chunks, decompressed if they are known to be or begin like gzip.
 
-    Raises `_ZipError` if they begin like a zip file.
+    Raises `_BinaryError` if they begin like a zip file or other binary data.
     """
     begin = b""
     for chunk in chunks:
         begin += chunk
         if begin.startswith(_ZIP):
-            raise _ZipError
+            raise _BinaryError("a zip file or a model of watchword")
         if begin.startswith(_GZIP) or not (_GZIP.startswith(begin) or _ZIP.startswith(begin)):
             break
         yield b""
@@ -258,7 +260,33 @@ def _unpacked(chunks: Iterator[bytes], size: int, *, is_gzip: bool) -> Iterator[
         chunks = chain([begin], chunks)
     if begin and (is_gzip or begin[:2] == _GZIP):
         chunks = _decompressed(chunks, size)
-    yield from chunks
+    yield from _text(chunks)
+
+
+def _text(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the pieces of a text; raise `_BinaryError` if the first is binary data.
+
+    Text in another encoding is reported later, with the line.
+    """
+    is_first = True
+    for piece in pieces:
+        if is_first and piece:
+            is_first = False
+            begin = piece[:_LOOKED_AT]
+            if begin.startswith(_BINARY) or (
+                b"\0" in begin and not begin.startswith(_WIDE) and not _is_utf8(begin)
+            ):
+                raise _BinaryError("a binary file")
+        yield piece
+
+
+def _is_utf8(begin: bytes) -> bool:
+    """Return whether bytes are UTF-8, but for a last character that is cut off."""
+    try:
+        begin.decode()
+    except UnicodeDecodeError as error:
+        return error.end == len(begin) and error.reason == "unexpected end of data"
+    return True
 
 
 def _decompressed(chunks: Iterator[bytes], size: int) -> Iterator[bytes]:

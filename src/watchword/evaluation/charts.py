@@ -102,7 +102,7 @@ class Chart:
         return plot_chart(self.to_dict(), ax)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the picture to a file: `.svg`, or with matplotlib `.png` or `.pdf`."""
+        """Write the picture to a file, or replace it: `.svg`, with matplotlib `.png` or `.pdf`."""
         suffix = suffix_of(path)
         if suffix == ".svg":
             data = self.svg().encode()

@@ -31,10 +31,12 @@ from watchword._checks import (
     as_list,
     as_whole,
     refuse_one_label,
+    reprs,
 )
 from watchword._progress import Progress, tracked
 from watchword.data import Subject
 from watchword.data.times import in_utc
+from watchword.errors import UnknownLabelError
 from watchword.evaluation.label_counts import in_order
 from watchword.evaluation.labels import Evaluation, compared
 from watchword.evaluation.scores import Scores
@@ -326,6 +328,11 @@ def _folds_of_members(
         if label is None:
             raise ValueError(f"subject {name!r} has no label")
         (groups[label == positive] if has_posts else silent).append(index)
+    labels = {label: None for _, label, *_ in members if label is not None}
+    if labels and positive not in labels:
+        raise UnknownLabelError(
+            f"no subject has the label {positive!r}; the subjects have {reprs(labels, most=10)}"
+        )
     if len(groups[True]) < wanted or len(groups[False]) < wanted:
         raise ValueError(
             f"{wanted} folds need at least {wanted} subjects with the label {positive!r} "

@@ -96,7 +96,8 @@ class NestedTuning:
 
     def __repr__(self) -> str:
         folds = many(len(self.tunings), "outer fold")
-        return f"<NestedTuning of {folds} by {self.measure}, value {self.value:.4g}>"
+        value = shown_number(self.measure, self.value)
+        return f"<NestedTuning of {folds} by {self.measure}, value {value}>"
 
     @property
     def _rows(self) -> list[TrialRow]:

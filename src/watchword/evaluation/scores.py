@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from watchword._arrays import BoolArray, FloatArray, IntArray
-from watchword._checks import Label, as_choice, as_label, as_threads
+from watchword._checks import Label, as_choice, as_label, as_threads, reprs
 from watchword.data import Subject
 from watchword.errors import UnknownLabelError
 from watchword.evaluation.metrics import chunk_delays, chunk_sizes
@@ -187,7 +187,9 @@ def score_streams(
     combination = combination_of(source)
     labels, values = source.evidence(contents, as_threads(threads))
     if positive not in labels:
-        raise UnknownLabelError(f"unknown label {positive!r}; the model knows {labels}")
+        raise UnknownLabelError(
+            f"unknown label {positive!r}; the model knows {reprs(labels, most=10)}"
+        )
     column = labels.index(as_label(positive))
     ends = np.cumsum(sizes)
     series = []

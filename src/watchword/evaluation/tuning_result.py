@@ -147,7 +147,7 @@ class Tuning:
         return self.intervals()
 
     def __repr__(self) -> str:
-        best = f", best {self.best.value:.4g}" if self.trials else ""
+        best = f", best {shown_number(self.measure, self.best.value)}" if self.trials else ""
         return f"<Tuning of {many(len(self.trials), 'trial')} by {self.measure}{best}>"
 
     def __str__(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from watchword import _native
 from watchword._arrays import FloatArray
@@ -78,6 +78,35 @@ if TYPE_CHECKING:
 _SHAPING = (*(one.name for one in TABLE if one.shapes_counts), "word_hook", "tokenizer")
 
 
+_CLASSIFIER = "watchword.sklearn.TauSS3Classifier has scikit-learn's interface"
+_PYSS3 = "watchword.pyss3.SS3 has PySS3's interface"
+# What to use instead of names of scikit-learn, river and PySS3.
+_OTHER_NAMES = {
+    "fit": f"use learn_many(texts, labels), which continues; {_CLASSIFIER}",
+    "partial_fit": f"use learn_many(texts, labels); {_CLASSIFIER}",
+    "predict": f"use predict_many(texts) or predict_one(text); {_CLASSIFIER}",
+    "predict_proba": f"use probability_many(texts) or probability_one(text); {_CLASSIFIER}",
+    "predict_log_proba": f"use probability_many(texts) or probability_one(text); {_CLASSIFIER}",
+    "decision_function": f"use confidence_many(texts) or confidence_one(text); {_CLASSIFIER}",
+    "score": f"use watchword.evaluate(labels, model.predict_many(texts)); {_CLASSIFIER}",
+    **dict.fromkeys(
+        ("transform", "fit_transform", "get_feature_names_out"),
+        "use watchword.sklearn.SS3Vectorizer",
+    ),
+    "classes_": f"use labels; {_CLASSIFIER}",
+    "get_params": f"use parameters; {_CLASSIFIER}",
+    "set_params": f"use replace(name=value), which returns a model; {_CLASSIFIER}",
+    "predict_proba_one": "use probability_one(text)",
+    "predict_proba_many": "use probability_many(texts)",
+    "learn": f"use learn_one(text, label); {_PYSS3}",
+    "train": f"use learn_many(texts, labels); {_PYSS3}",
+    "classify": f"use confidence_one(text) or predict_one(text); {_PYSS3}",
+    "get_categories": f"use labels; {_PYSS3}",
+    **dict.fromkeys(("save_model", "dump"), "use save(path)"),
+    "load_model": "use TauSS3.load(path)",
+}
+
+
 @takes_parameters(word_hook=("WordHook | None", None), tokenizer=("Tokenizer | None", None))
 class TauSS3:
     """The τ-SS3 text classifier: incremental learning of word n-grams, with explanations.
@@ -118,6 +147,17 @@ class TauSS3:
             settled.paragraphs, settled.tokenization, word_hook=word_hook, tokenizer=tokenizer
         )
         self._engine = Engine.empty(settled, source)
+
+    if not TYPE_CHECKING:  # type checkers know the attributes
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Raise an error that says what to use instead of a name of another library."""
+            hint = f": {_OTHER_NAMES[name]}" if name in _OTHER_NAMES else ""
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}{hint}",
+                name=name,
+                obj=self,
+            )
 
     @classmethod
     def paper(cls, **overrides: Any) -> TauSS3:
@@ -667,7 +707,10 @@ class TauSS3:
         return self._of(self._engine.replaced(replace(self._engine.parameters, **kept)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file, atomically. Equal models give equal files."""
+        """Write the model to a file, atomically; replace the file if it exists.
+
+        Equal models give equal files.
+        """
         manifest, arrays = codec.parts_of(self._engine)
         with atomic_file(path) as file:
             container.write_model(file, manifest, arrays)

@@ -52,8 +52,11 @@ class _EntryError(ValueError):
 
 def read_model(path: AnyPath) -> PySS3Model:
     """Read a model file of PySS3; raise `ModelFormatError` if it is none, or damaged."""
+    written = Path(path).read_bytes()
+    if not written:
+        raise ModelFormatError(f"{path} is not a PySS3 model: it is empty")
     try:
-        data = json.loads(Path(path).read_bytes(), parse_constant=no_number)
+        data = json.loads(written, parse_constant=no_number)
     except (ValueError, RecursionError) as error:  # invalid UTF-8 is a ValueError, too
         reason = "too deeply nested" if isinstance(error, RecursionError) else error
         raise ModelFormatError(f"{path} is not a PySS3 model: {reason}") from None

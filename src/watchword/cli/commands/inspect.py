@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from watchword import TauSS3
+from watchword._checks import Label
 from watchword.cli.base import (
     COUNT,
     FILE,
@@ -19,6 +20,7 @@ from watchword.cli.base import (
 from watchword.cli.files import PAGE, OutputPath
 from watchword.cli.options import option, table_option
 from watchword.cli.output import show_model
+from watchword.model import Value
 from watchword.model.overview import ngram_worth
 
 
@@ -68,6 +70,7 @@ def inspect(
     if page is not None:
         drawn = None if chosen is None else [chosen]
         if value is not None:
+            _check_known(taught, value)
             html = ngram_worth(taught, value).to_page(labels=drawn)
         else:
             overview = taught.overview(20 if top is None else top)
@@ -79,11 +82,20 @@ def inspect(
         pairs = [(one, ngram) for one in labels for ngram in taught.top_ngrams(one, top, length)]
         show_records([{"label": one} | ngram._asdict() for one, ngram in pairs], table=table)
     elif value is not None:
-        values = taught.value(value)
+        values = _check_known(taught, value)
         rows = [{"ngram": value, "label": one} | values[one]._asdict() for one in labels]
         show_records(rows, table=table)
     elif following is not None:
+        _check_known(taught, following)
         words = taught.next_words(following, chosen)
         show_records([{"ngram": following} | word._asdict() for word in words], table=table)
     else:
         show_model(taught, {"model": str(model)}, table=table)
+
+
+def _check_known(model: TauSS3, ngram: str) -> dict[Label, Value]:
+    """Return the values of an n-gram, or raise if the model has not learnt it."""
+    values = model.value(ngram)
+    if not any(value.count for value in values.values()):
+        raise ValueError(f"the model has no n-gram {ngram!r}: it was not learnt, or was pruned")
+    return values

@@ -288,16 +288,25 @@ def _details(
 
 
 def with_subjects(batches: Iterable[Texts], bad: BadLines) -> Iterator[Texts]:
-    """Yield the posts that have a subject; report the others as bad lines."""
+    """Yield the posts that have a subject; report the others as bad lines.
+
+    Raises `DataFormatError` at the end if no post has a subject.
+    """
+    lacking, has_subjects = "", False
     for batch in batches:
-        if None not in batch.subjects:
+        with_subject = [subject is not None for subject in batch.subjects]
+        has_subjects = has_subjects or any(with_subject)
+        if all(with_subject):
             yield batch
             continue
         for item in batch:
             if item.subject is None:
+                lacking = item.source
                 flaw = Flaw('"subject" is missing', arguments=("subject",))
                 bad.meet(flaw, name=item.source, line=item.line)
-        yield batch.only([subject is not None for subject in batch.subjects])
+        yield batch.only(with_subject)
+    if lacking and not has_subjects:
+        raise bad.nothing_in(lacking, "posts with subjects")
 
 
 def after_first(batches: Iterable[Texts], count: int) -> Iterator[Texts]:

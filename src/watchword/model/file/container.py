@@ -198,14 +198,18 @@ def _checksum(array: npt.NDArray[Any]) -> str:
 
 def _checked_members(data: bytes | memoryview | mmap.mmap, source: str) -> dict[str, _ZipMember]:
     """Return the members by name after checking that they are plain, complete and disjoint."""
+    if not len(data):
+        raise ModelFormatError(f"{source} is not a watchword model: it is empty")
     # A memory map can be read like a file, and must not be copied.
     file = cast("BinaryIO", data) if isinstance(data, mmap.mmap) else io.BytesIO(data)
     try:
         with zipfile.ZipFile(file, "r") as archive:
             listed = archive.infolist()
-    except Exception as error:  # corrupt directories make zipfile fail in many ways
+    except Exception:  # corrupt directories make zipfile fail in many ways
+        if data[:4] != b"PK\x03\x04":
+            raise ModelFormatError(f"{source} is not a watchword model") from None
         raise ModelFormatError(
-            f"{source} is not a watchword model, or is corrupt: {error}"
+            f"{source} is not a watchword model, or is incomplete or corrupt"
         ) from None
     view = memoryview(data)
     members: dict[str, _ZipMember] = {}

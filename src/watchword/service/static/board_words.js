@@ -5,6 +5,9 @@
 const words = (() => {
   const { count, plural } = parts;
 
+  /** Return an argument as POSIX shells read it. */
+  const quoted = (text) => `'${String(text).replaceAll("'", `'\\''`)}'`;
+
   return {
     live: "live",
     waiting: "connecting …",
@@ -26,7 +29,7 @@ const words = (() => {
     totals: { posts: "posts", subjects: "subjects", alerts: "alerts", queued: "waiting" },
     marks: { right: "right", wrong: "wrong", unsure: "unsure", precision: "precision" },
     perSecond: (most) => `Posts in each of the latest 60 seconds, at most ${count(most)}`,
-    policy: (policy, label) => [`--policy "${policy}"`, `--positive "${label}"`],
+    policy: (policy, label) => [`--policy ${quoted(policy)}`, `--positive ${quoted(label)}`],
     reasons: ({ ngrams_of: of, covers, rival }, label) => {
       const from = of === "all posts" ? `${plural(covers, "post")} up to the alert` : "the post that raised the alert";
       const against = rival === null ? "" : `, compared with ${rival}`;
