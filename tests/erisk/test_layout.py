@@ -350,6 +350,17 @@ def test_two_files_of_truth_are_refused(the_set):
     refuses(the_set, "several truth files")
 
 
+# Texts
+
+
+def test_a_collection_whose_texts_have_another_name_is_a_warning(tmp_path):
+    for name in ("ann", "bob"):
+        content = individual(name, *texts(3), title="Hello").replace("TEXT>", "BODY>")
+        write(tmp_path / f"{name}.xml", content)
+    with pytest.warns(CollectionWarning, match="no post of any subject has text beside its title"):
+        read_erisk(tmp_path)
+
+
 # Dates
 
 

@@ -71,6 +71,11 @@ def test_authors_can_be_replayed_and_measured_by_f_half(files):
         ("<conversations/>", "contains no message"),
         ("<!DOCTYPE x [<!ENTITY y 'z'>]><x>&y;</x>", "document types are not allowed"),
         ("<c><conversation id='k'><message/></conversation></c>", "conversation 'k' has no author"),
+        (
+            "<c><conversation id='k'><message><author>a</author><body>Hi</body></message>"
+            "</conversation></c>",
+            "conversation 'k' has no text",
+        ),
     ],
 )
 def test_wrong_conversations_are_errors(tmp_path, content, message):

@@ -352,8 +352,8 @@ def _check_posts(collection: Collection, subjects: list[Subject], checks: TimeCh
     for subject in subjects:
         checks.check_order(post.time for post in subject.posts)
     problems = checks.problems()
-    if not any(post.content for subject in subjects for post in subject.posts):
-        problems.append("no post of any subject has text (are all of them deleted?)")
+    if not any(post.text for subject in subjects for post in subject.posts):
+        problems.append("no post of any subject has text beside its title (is the layout another?)")
     for problem in problems:
         warn_about_data(f"{collection.path}: {problem}")
 

@@ -96,6 +96,8 @@ class _Conversations:
         author, text = self._message.get("author", "").strip(), self._message.get("text", "")
         if not author:
             raise DataFormatError(f"a message of conversation {self._conversation!r} has no author")
+        if "text" not in self._message:
+            raise DataFormatError(f"a message of conversation {self._conversation!r} has no text")
         unread = self._said[self._read.get(author, 0) :]
         own = f"{self._conversation}-{self._message['line']}"
         self.posts.setdefault(author, []).append(Post(text, id=own, context=tuple(unread)))
