@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from watchword.service.rows import SubjectRows
 
 MOST_NOTE = 10_000  # characters
+MOST_POSTS = 1_000  # of a long history, the latest, that are weighed for the reasons of an alert
 _MOST_TEXTS = 200  # whose n-grams are looked up for the reasons of an alert
 
 _COLUMNS = (
@@ -95,7 +96,8 @@ def _write(
     session: Session, rows: SubjectRows, one: Raised, texts_kept: bool, by_time: bool
 ) -> int:
     detector, layouts, sums = rows.detector, rows.layouts, one.sums
-    posts = posts_until(session, rows.ids[one.row], encoded(one.post_id), one.delay, by_time)
+    subject, post_id = rows.ids[one.row], encoded(one.post_id)
+    posts = posts_until(session, subject, post_id, one.delay, by_time, most=MOST_POSTS)
     known = layouts.get(session, {post.layout for post in posts})
     gains = [known[post.layout].by_label(post.contribution) for post in posts]
     texts = [] if one.text is None else [one.text]
@@ -126,7 +128,7 @@ def _write(
         rows.arrived,
         one.delay,
         int(by_time),
-        _score(detector, one, gains),
+        _score(rows, one, gains),
         np.array(list(sums.values()), "<f8").tobytes(),
         json.dumps(reasons.to_dict()),
     )
@@ -138,8 +140,15 @@ def _write(
     return int(key)
 
 
-def _score(detector: Detector, one: Raised, gains: Sequence[dict[Label, float]]) -> float:
-    """Return the score of the subject after the post that raised the alert."""
+def _score(rows: SubjectRows, one: Raised, gains: Sequence[dict[Label, float]]) -> float:
+    """Return the score of the subject after the post that raised the alert.
+
+    `gains` are those of the latest posts. If there are more, the score is that after the last post
+    of the group.
+    """
+    detector = rows.detector
+    if len(gains) < one.delay:
+        return float(rows.ledger.scores()[one.row])
     positive, sums = detector.policy.positive, one.sums
     column = list(sums).index(positive)
     added = np.array([[own.get(label, 0.0) for label in sums] for own in gains])

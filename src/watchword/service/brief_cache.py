@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -24,9 +25,24 @@ class BriefCache:
     def __init__(self) -> None:
         self._kept: dict[object, tuple[float, Any]] = {}
         self._cleared = 0
+        self._lock = threading.Lock()
+        self._turns: dict[object, tuple[threading.Lock, int]] = {}  # and the threads that wait
 
     def get(self, asked: object, compute: Callable[[], _Result]) -> _Result:
-        """Return the kept result, or compute it."""
+        """Return the kept result, or compute it; threads that ask the same wait for one of them."""
+        with self._lock:
+            turn, users = self._turns.get(asked, (threading.Lock(), 0))
+            self._turns[asked] = turn, users + 1
+        try:
+            with turn:
+                return self._get(asked, compute)
+        finally:
+            with self._lock:
+                _, users = self._turns.pop(asked)
+                if users > 1:
+                    self._turns[asked] = turn, users - 1
+
+    def _get(self, asked: object, compute: Callable[[], _Result]) -> _Result:
         kept_until, found = self._kept.get(asked, (0.0, None))
         began, cleared = time.monotonic(), self._cleared
         if began < kept_until:

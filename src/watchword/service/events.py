@@ -12,14 +12,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
 
-from watchword.errors import StoreError, StoreUnavailableError
+from watchword.errors import BusyError, StoreError, StoreUnavailableError
 from watchword.service.logs import say
 from watchword.service.records import json_of
 
@@ -65,41 +66,65 @@ class NewAlerts:
 class Feed:
     """What all streams share: new alerts and the statistics."""
 
-    def __init__(self, service: Service, is_stopping: Callable[[], bool]) -> None:
+    def __init__(
+        self, service: Service, is_stopping: Callable[[], bool], *, most: int, most_of_all: int
+    ) -> None:
         self._service = service
         self._is_stopping = is_stopping
-        self.streams = 0  #: open ones
+        self._most = most
+        self._most_of_all = most_of_all
+        self._open: Counter[str] = Counter()  # streams by token
         self._statistics: bytes | None = None  # as an event
         self._watching: asyncio.Task[None] | None = None
         self._new: NewAlerts | None = None  # none before the first look
         self._catching_up = asyncio.Semaphore(_CATCHING_UP)
 
+    @property
+    def streams(self) -> int:
+        """The number of open streams."""
+        return self._open.total()
+
+    def admit(self, sender: str) -> None:
+        """Count a new stream of a token; raise `BusyError` if there are too many."""
+        own, every = self._open[sender], self.streams
+        if own >= self._most or every >= self._most_of_all:
+            which = f"{own} with the token {sender!r}" if own >= self._most else f"{every} in all"
+            message = f"too many streams of events are open ({which}): close one of them"
+            raise BusyError(message, retry_after=5.0)
+        self._open[sender] += 1
+
+    def leave(self, sender: str) -> None:
+        """Count a stream as closed."""
+        self._open[sender] -= 1
+        self._open += Counter()  # forgets tokens without streams
+
     async def events(self, after: int, is_allowed: Callable[[], bool]) -> AsyncIterator[bytes]:
         """Yield events until the client leaves or loses its token, or the service stops."""
-        self.streams += 1
         if self._watching is None or self._watching.done():
             self._watching = asyncio.create_task(self._watch())
-        try:
-            yield b"retry: 1000\n\n"
-            quiet, shown = 0, None
-            while is_allowed() and not self._is_stopping():
-                alerts = await self._after(after)
-                chunks = [data for _, data in alerts]
-                if self._statistics is not shown:
-                    shown = self._statistics
-                    chunks.append(shown or b"")
-                quiet = 0 if chunks else quiet + 1
-                if quiet > _PING:
-                    quiet = 0
-                    chunks.append(b": still here\n\n")
-                if chunks:
-                    yield b"".join(chunks)
-                if alerts:
-                    after = alerts[-1][0]
-                else:
-                    await asyncio.sleep(_POLL)
-        finally:
-            self.streams -= 1
+        yield b"retry: 1000\n\n"
+        quiet, shown = 0, None
+        while is_allowed() and not self._is_stopping():
+            alerts = await self._after(after)
+            chunks = [data for _, data in alerts]
+            if self._statistics is not shown:
+                shown = self._statistics
+                chunks.append(shown or b"")
+            quiet = 0 if chunks else quiet + 1
+            if quiet > _PING:
+                quiet = 0
+                chunks.append(b": still here\n\n")
+            if chunks:
+                yield b"".join(chunks)
+            if alerts:
+                after = alerts[-1][0]
+            else:
+                await asyncio.sleep(_POLL)
+
+    @cached_property
+    def _in_thread(self) -> Callable[..., Any]:
+        """Run a function in one of the threads of the streams."""
+        return partial(to_thread.run_sync, limiter=CapacityLimiter(1 + _CATCHING_UP))
 
     async def _after(self, number: int) -> _Events:
         """Return the events of the next alerts after an id; none if there are none yet."""
@@ -110,7 +135,8 @@ class Feed:
             return new.after(number)
         async with self._catching_up:
             with suppress(StoreError):
-                return await to_thread.run_sync(self._read, number)
+                events: _Events = await self._in_thread(self._read, number)
+                return events
         return ()
 
     def _read(self, after: int) -> _Events:
@@ -124,8 +150,8 @@ class Feed:
             is_behind = False
             try:
                 if self._new is None:
-                    self._new = NewAlerts(await to_thread.run_sync(self._service.last_alert))
-                events = await to_thread.run_sync(self._read, self._new.end)
+                    self._new = NewAlerts(await self._in_thread(self._service.last_alert))
+                events = await self._in_thread(self._read, self._new.end)
                 self._new.add(events)
                 is_behind = len(events) == _PAGE
                 if looks % _STATISTICS == 0:
@@ -138,7 +164,7 @@ class Feed:
         self._new = None  # which would miss alerts from now on
 
     async def _look_at_statistics(self) -> None:
-        statistics = await to_thread.run_sync(self._service.statistics)
+        statistics = await self._in_thread(self._service.statistics)
         shown = event("statistics", json_of(statistics))
         if shown != self._statistics:
             self._statistics = shown

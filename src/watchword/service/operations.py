@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 import msgspec
@@ -45,7 +45,8 @@ class Operation:
 
     `name` is that of its handler. Without a `scope`, it needs no token. `returns` is a name in
     `openapi._responses`. `body` is a kind of record, or has the schema of each media type of posts.
-    `may_conflict` says that the service may be unable to do it now.
+    `may_conflict` says that the service may be unable to do it now. A handler that is no coroutine
+    runs in one of the `threads`, which others cannot take.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Operation:
     body: dict[str, Schema] | type[msgspec.Struct] | None = None
     media_type: str = JSON
     may_conflict: bool = False
+    threads: Literal["readers", "probes"] = "readers"
 
     @cached_property
     def query(self) -> tuple[str, ...]:

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
 from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from watchword._files import AnyPath
 from watchword.errors import StoreError
 from watchword.service.alerts import SORTS as ALERT_SORTS
 from watchword.service.board import board_files, story_for_page
 from watchword.service.bodies import LINES, MEDIA_TYPES, BadBody, FieldCheck, posts_in
-from watchword.service.choices import BODY_LIMIT, MODEL_LIMIT, RATE, SCOPES
+from watchword.service.choices import BODY_LIMIT, MODEL_LIMIT, MOST_CONNECTIONS, RATE, SCOPES
 from watchword.service.events import Feed
 from watchword.service.logs import say
 from watchword.service.metrics import MEDIA_TYPE, Metrics, Sample
@@ -65,6 +66,7 @@ OPERATIONS: list[Operation] = []  # in the order in which paths are matched
 
 _Result = TypeVar("_Result")
 _Handler = TypeVar("_Handler", bound=Callable[..., Any])
+_READERS, _PARSERS = 8, 4  # threads
 _SMALL = 1 << 15  # bytes of a body that is parsed without a thread of its own
 
 
@@ -96,6 +98,12 @@ class RequestLimits:
         largest number of posts in one request.
     rate
         requests per second with one token; twice as many at once.
+    streams
+        open streams of events with one token.
+    at_once
+        requests with one token, other than posts, that are answered at once.
+    waiting
+        further ones that may wait.
     model
         largest model file that a request may name, in bytes.
     model_folders
@@ -105,6 +113,9 @@ class RequestLimits:
     body: int = BODY_LIMIT
     posts: int = 10_000
     rate: float = RATE
+    streams: int = 100
+    at_once: int = 4
+    waiting: int = 50
     model: int = MODEL_LIMIT
     model_folders: tuple[AnyPath, ...] = ()
 
@@ -113,7 +124,13 @@ class ServiceHandlers:
     """The handlers of all operations, by their names."""
 
     def __init__(
-        self, service: Service, *, metrics: Metrics, readiness: Readiness, limits: RequestLimits
+        self,
+        service: Service,
+        *,
+        metrics: Metrics,
+        readiness: Readiness,
+        limits: RequestLimits,
+        connections: int = MOST_CONNECTIONS,
     ) -> None:
         self._service = service
         self.metrics = metrics
@@ -121,7 +138,29 @@ class ServiceHandlers:
         self.limits = limits
         self._field_checks: dict[str, FieldCheck] = {}
         self._is_stopping = False
-        self._feed = Feed(service, lambda: self._is_stopping)
+        self._feed = Feed(
+            service,
+            lambda: self._is_stopping,
+            most=limits.streams,
+            most_of_all=max(1, connections // 2),  # the others are for posts and probes
+        )
+
+    # Threads, which belong to the loop that first uses them: searches that take all of theirs
+    # delay neither posts nor metrics.
+
+    @cached_property
+    def readers(self) -> CapacityLimiter:
+        """Threads for handlers."""
+        return CapacityLimiter(_READERS)
+
+    @cached_property
+    def probes(self) -> CapacityLimiter:
+        """Threads for handlers of monitoring."""
+        return CapacityLimiter(1)
+
+    @cached_property
+    def _parsers(self) -> CapacityLimiter:
+        return CapacityLimiter(_PARSERS)
 
     def stop(self) -> None:
         """End streams of events, and say that no more posts should be sent."""
@@ -143,7 +182,11 @@ class ServiceHandlers:
             check = self._field_checks.setdefault(sender, FieldCheck(f"token {sender}"))
         parse = partial(posts_in, body, media_type, most=self.limits.posts, check=check)
         try:
-            return parse() if len(body) <= _SMALL else await to_thread.run_sync(parse)
+            return (
+                parse()
+                if len(body) <= _SMALL
+                else await to_thread.run_sync(parse, limiter=self._parsers)
+            )
         except BadBody as bad:
             error = HTTPException(bad.status)
             error.detail = {"error": str(bad), **bad.place}  # type: ignore[assignment]
@@ -233,8 +276,10 @@ class ServiceHandlers:
         headers = {"X-Accel-Buffering": "no"}  # proxies must not hold events back
         if request.method == "HEAD":  # which has no body, so its end would not be seen
             return Response(headers=headers, media_type="text/event-stream")
+        sender = call.sender or ""
+        self._feed.admit(sender)
         events = self._feed.events(since, lambda: is_still_allowed(request, "read"))
-        return StreamingResponse(events, headers=headers, media_type="text/event-stream")
+        return _Stream(events, partial(self._feed.leave, sender), headers=headers)
 
     @operation("GET /alerts/{number}", "read", "Alert")
     def get_alert(self, call: Call) -> Any:
@@ -315,7 +360,7 @@ class ServiceHandlers:
 
     # Operation
 
-    @operation("GET /metrics", "read", "Text", media_type="text/plain")
+    @operation("GET /metrics", "read", "Text", media_type="text/plain", threads="probes")
     def get_metrics(self, _call: Call) -> Any:
         """Return metrics for Prometheus."""
         self._readiness.measure()
@@ -379,6 +424,25 @@ class ServiceHandlers:
         if not reasons:
             return {"status": "ready"} | told
         return json_response({"status": "not ready"} | told | {"error": reasons[0]}, 503)
+
+
+class _Stream(StreamingResponse):
+    """A stream of events, and a function to call at its end."""
+
+    media_type = "text/event-stream"
+
+    def __init__(
+        self, events: AsyncIterator[bytes], at_end: Callable[[], None], headers: dict[str, str]
+    ) -> None:
+        super().__init__(events, headers=headers)
+        self._at_end = at_end
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the events."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._at_end()
 
 
 def _settled(receipt: Future[Receipt]) -> asyncio.Future[Receipt]:

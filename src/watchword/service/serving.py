@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -42,12 +43,13 @@ try:
 
     from watchword.service.bodies import JSON
     from watchword.service.deliveries import Dispatcher
-    from watchword.service.operations import Operation, call_of
+    from watchword.service.operations import Call, Operation, call_of
     from watchword.service.routes import OPERATIONS, ServiceHandlers
     from watchword.service.routes import RequestLimits as RequestLimits
     from watchword.service.tokens import (
         SCOPES,
         Keyring,
+        Places,
         RateLimits,
         TokenGuard,
         add_token,
@@ -94,7 +96,8 @@ def make_app(
     Without a keyring, anyone on this machine may do everything.
     """
     rates = RateLimits(handlers.limits.rate)
-    endpoints = [(one, _endpoint(one, handlers, rates)) for one in OPERATIONS]
+    places = Places(handlers.limits.at_once, handlers.limits.waiting)
+    endpoints = [(one, _endpoint(one, handlers, rates, places)) for one in OPERATIONS]
     app = _Application(endpoints)
     return TokenGuard(app, host=host, keyring=keyring, public_url=public_url)
 
@@ -125,9 +128,24 @@ class _Application(Starlette):
             await response(scope, receive, send)
 
 
-def _endpoint(operation: Operation, handlers: ServiceHandlers, rates: RateLimits) -> _Endpoint:
+def _endpoint(
+    operation: Operation, handlers: ServiceHandlers, rates: RateLimits, places: Places
+) -> _Endpoint:
     """Return the endpoint of an operation: checks the token, counts, and answers errors, too."""
     handler = getattr(handlers, operation.name)
+
+    async def response_to(call: Call) -> Response:
+        if iscoroutinefunction(handler):
+            return _as_response(await handler(call))
+        run = partial(
+            to_thread.run_sync,
+            lambda: _as_response(handler(call)),
+            limiter=getattr(handlers, operation.threads),
+        )
+        if operation.threads == "probes":
+            return await run()
+        async with places.taken(call.sender or ""):
+            return await run()
 
     async def answer(request: Request) -> Response:
         began = time.perf_counter()
@@ -137,10 +155,7 @@ def _endpoint(operation: Operation, handlers: ServiceHandlers, rates: RateLimits
                 sender = holder_of(request, operation.scope).name
                 rates.take(sender)
             call = await call_of(operation, request, sender)
-            if iscoroutinefunction(handler):
-                response = _as_response(await handler(call))
-            else:
-                response = await to_thread.run_sync(lambda: _as_response(handler(call)))
+            response = await response_to(call)
         except Exception as error:
             response = _refusal(error, operation)
         seconds = time.perf_counter() - began
@@ -267,7 +282,11 @@ def opened_app(
         running = stack.enter_context(Sources(service, sources, metrics=metrics))
         readiness = stack.enter_context(Readiness(service, running, metrics))
         handlers = ServiceHandlers(
-            service, metrics=metrics, readiness=readiness, limits=settings.limits
+            service,
+            metrics=metrics,
+            readiness=readiness,
+            limits=settings.limits,
+            connections=settings.connections.affordable,
         )
         app = make_app(
             handlers, keyring=keyring, host=settings.host, public_url=settings.public_url

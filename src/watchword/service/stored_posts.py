@@ -16,11 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import blake2b
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from watchword.service.store import Session, decoded
+from watchword.service.store import Row, Session, decoded
 
 _MOST_RECENT = 32  # posts in the row of a subject
 _ENTRY = np.dtype([("hash", "<i8"), ("post", "<i8")])
@@ -146,11 +147,10 @@ _SELECT = (
 )
 
 
-def all_posts(session: Session, subject: int) -> list[StoredPost]:
-    """Return the posts of a subject, waiting posts last."""
-    found = session.where(f"{_SELECT} id {{keys}}", post_ids_of(session, [subject]))
-    posts = [StoredPost(*row) for row in found]
-    return sorted(posts, key=lambda post: (post.number is None, post.number or 0, post.key))
+def posts_by_id(session: Session, ids: Sequence[int]) -> list[StoredPost]:
+    """Return posts by their row ids, in their order."""
+    posts = {row[0]: StoredPost(*row) for row in session.where(f"{_SELECT} id {{keys}}", ids)}
+    return [posts[key] for key in ids]
 
 
 def read_posts(session: Session, subjects: Sequence[int]) -> list[StoredPost]:
@@ -169,17 +169,45 @@ def reading_order(posts: Sequence[StoredPost], by_time: bool | int) -> list[Stor
     return sorted(posts, key=lambda post: (post.at if by_time else 0, post.number))
 
 
+def reading_ids(session: Session, subject: int, posts: int, *, by_time: bool) -> list[int]:
+    """Return the row ids of the posts of a subject that have been read, in the order of reading.
+
+    `posts` is their number; by arrival, the ids are in this order, and those of waiting posts last.
+    """
+    ids = post_ids_of(session, [subject])
+    return [row[2] for row in _times_of(session, ids)] if by_time else ids[:posts]
+
+
+def _times_of(session: Session, ids: Sequence[int]) -> list[Row]:
+    """Return the time, the number, the row id and the id of posts that were read, by time."""
+    query = "SELECT coalesce(time, arrived), number, id, post_id FROM posts "
+    return sorted(session.where(f"{query} WHERE number IS NOT NULL AND id {{keys}}", ids))
+
+
 def posts_until(
-    session: Session, subject: int, post_id: bytes, delay: int, by_time: bool | int
+    session: Session,
+    subject: int,
+    post_id: bytes,
+    delay: int,
+    by_time: bool | int,
+    *,
+    most: int | None = None,
 ) -> list[StoredPost]:
-    """Return the posts of a subject up to an alert; `by_time` says how they had been read."""
-    found = reading_order(read_posts(session, [subject]), by_time=False)
-    [own] = [post for post in found if bytes(post.encoded_id) == bytes(post_id)]
-    if not by_time:
-        return found[: found.index(own) + 1]
-    # Only those that had arrived by then: the first ones by number.
-    last = own.at, own.number
-    return reading_order([post for post in found if (post.at, post.number) <= last][:delay], True)
+    """Return the posts of a subject up to an alert; with `most`, only the latest of them.
+
+    `by_time` says how they had been read.
+    """
+    ids = post_ids_of(session, [subject])
+    if by_time:
+        rows = _times_of(session, ids)
+        [(at, number, *_)] = [row for row in rows if bytes(row[3]) == bytes(post_id)]
+        # Only those that had arrived by then: the first ones by number.
+        earlier = [row for row in rows if row[:2] <= (at, number)]
+        chosen = sorted(earlier, key=itemgetter(1))[:delay]
+        ids = [row[2] for row in sorted(chosen)]
+    else:
+        ids = ids[:delay]
+    return posts_by_id(session, ids if most is None else ids[-most:])
 
 
 def texts_of(session: Session, posts: Sequence[StoredPost]) -> dict[int, str]:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Literal
+
+import numpy as np
 
 from watchword._checks import Label, as_choice
 from watchword.data import Post, Subject
@@ -14,13 +18,7 @@ from watchword.service.intake import IntakeSettings
 from watchword.service.records import HistoryPost, SubjectRow, SubjectView, moment
 from watchword.service.rows import NO_LAYOUT, Detector, Layout, Layouts
 from watchword.service.store import Session, Store, decoded, encoded
-from watchword.service.stored_posts import (
-    StoredPost,
-    all_posts,
-    read_posts,
-    reading_order,
-    texts_of,
-)
+from watchword.service.stored_posts import post_ids_of, posts_by_id, reading_ids, texts_of
 
 _COLUMNS = (
     "s.id, s.name, s.layout, s.posts, s.delay, s.score, s.first_time, s.last_time, s.state, "
@@ -35,7 +33,8 @@ SORTS = {
     "posts": "s.posts DESC, s.id",
 }
 SubjectSort = Literal["score", "name", "newest", "posts"]
-_Told = tuple[StoredPost, HistoryPost]
+_MOST_TOLD = 1_000  # posts in a story
+_AT_ONCE = 10_000  # posts whose contributions are read at once
 _NONE = Layout(NO_LAYOUT, (), "", "", "")
 
 
@@ -59,10 +58,10 @@ class Subjects:
                 return None
             [(key, _, layout, posts, delay, score, first, last, state, alert, label)] = found
             own = self.layouts.get(session, {layout} - {NO_LAYOUT}).get(layout, _NONE)
-            history = _history(session, self.layouts, key)
-            end = len(history) if before is None else max(0, min(before - 1, len(history)))
+            ids = post_ids_of(session, [key])
+            end = len(ids) if before is None else max(0, min(before - 1, len(ids)))
             begin = max(0, end - limit)
-            texts = texts_of(session, [post for post, _ in history[begin:end]])
+            history = _history(session, self.layouts, ids[:begin], ids[begin:end])
         return SubjectView(
             id=name,
             posts=posts,
@@ -75,9 +74,7 @@ class Subjects:
             alert=alert,
             model=own.model,
             policy=own.policy,
-            history=tuple(
-                replace(one, text=texts.get(post.key)) for post, one in history[begin:end]
-            ),
+            history=tuple(history),
             before=begin + 1 if begin else None,
         )
 
@@ -116,40 +113,94 @@ class Subjects:
     def story(self, name: str) -> dict[str, Any] | None:
         """Return the story of a subject as plain data (`Story.to_dict`), by the current model.
 
-        None if the subject is unknown, or if the text of one of its posts is not stored.
+        Of a long history, only a part is told: the latest posts up to the alert or, without one,
+        the latest of all. `first` is the number of its first post; the alert and what would have
+        changed it are then not computed again. Return None if the subject is unknown, or if the
+        text of one of these posts is not stored.
         """
+        by_time = self.settings.order == "time"
         with self.store.reading() as session:
-            query = "SELECT id, delay FROM subjects WHERE name = ?"
+            query = "SELECT id, posts, delay FROM subjects WHERE name = ?"
             found = session.run(query, encoded(name))
             if not found:
                 return None
-            [(key, delay)] = found
-            rows = reading_order(read_posts(session, [key]), self.settings.order == "time")
+            [(key, count, delay)] = found
+            ids = reading_ids(session, key, count, by_time=by_time)
+            begin = max(0, (delay or len(ids)) - _MOST_TOLD)
+            before = _sums_of(session, self.layouts, ids[:begin])
+            rows = posts_by_id(session, ids[begin : begin + _MOST_TOLD])
             texts = texts_of(session, rows)
         if not rows or len(texts) < len(rows):
             return None
         posts = [Post(texts[one.key], time=moment(one.time), id=one.id) for one in rows]
         person, engine, policy = Subject(name, posts), self.detector.engine, self.detector.policy
-        given = delay if policy.is_population else None
-        story = tell(engine, person, policy, alert=given)
-        if story.decision.delay != delay:  # raised by another model, policy or order
-            story = tell(engine, person, policy, alert=delay)
-        return story.to_dict()
+        is_whole = len(rows) == len(ids)
+        given = delay - begin if delay else 0
+        is_given = policy.is_population or not is_whole
+        story = tell(engine, person, policy, alert=given if is_given else None)
+        if story.decision.delay != given:  # raised by another model, policy or order
+            story = tell(engine, person, policy, alert=given)
+        plain = story.to_dict() | {"first": 1}
+        return plain if is_whole else _part_of_story(plain, begin, before, len(ids))
 
 
-def _history(session: Session, layouts: Layouts, subject: int) -> list[_Told]:
-    """Return all posts of a subject in the order of their numbers, as stored and as shown."""
-    found = all_posts(session, subject)
-    known = layouts.get(session, {post.layout for post in found})
-    sums: dict[Label, float] = {}
+def _part_of_story(
+    story: dict[str, Any], begin: int, before: dict[Label, float], posts: int
+) -> dict[str, Any]:
+    """Return the story of a part with the numbers and sums that it has in the whole history."""
+    start = np.array([before.get(label, 0.0) for label in story["labels"]])
+
+    def numbered(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [entry | {"number": begin + entry["number"]} for entry in entries]
+
+    decision, tipped = story["decision"], story["tipped"]
+    delay = decision["delay"] and begin + decision["delay"]
+    sums = (start + np.array(decision["sums"])).tolist()
+    return story | {
+        "first": begin + 1,
+        "decision": decision | {"delay": delay, "posts": posts, "sums": sums},
+        "sums": (start + np.array(story["sums"])).tolist(),
+        "tipped": tipped
+        | {name: numbered(tipped[name]) for name in ("posts_for", "posts_against")},
+        "shown": numbered(story["shown"]),
+    }
+
+
+def _history(
+    session: Session, layouts: Layouts, earlier: Sequence[int], shown: Sequence[int]
+) -> list[HistoryPost]:
+    """Return the posts to show after the earlier ones; all are given by their row ids."""
+    sums = _sums_of(session, layouts, earlier)
+    rows = posts_by_id(session, shown)
+    texts = texts_of(session, rows)
+    known = layouts.get(session, {post.layout for post in rows})
     posts = []
-    for post in found:
+    for post in rows:
         own = known[post.layout]
         added = {} if post.number is None else own.by_label(post.contribution)
         sums = sums | {label: sums.get(label, 0.0) + one for label, one in added.items()}
         when = moment(post.time), moment(post.arrived)
-        posts.append((post, HistoryPost(post.number, post.id, *when, added, sums)))
+        text = texts.get(post.key)
+        posts.append(HistoryPost(post.number, post.id, *when, added, sums, text))
     return posts
+
+
+def _sums_of(session: Session, layouts: Layouts, ids: Sequence[int]) -> dict[Label, float]:
+    """Return what posts, given by their row ids in the order of reading, have added."""
+    query = "SELECT id, layout, contribution FROM posts WHERE number IS NOT NULL AND id {keys}"
+    sums: dict[Label, float] = {}
+    for begin in range(0, len(ids), _AT_ONCE):
+        part = ids[begin : begin + _AT_ONCE]
+        found = {row[0]: row[1:] for row in session.where(query, part)}
+        rows = [found[key] for key in part if key in found]
+        for layout, group in groupby(rows, itemgetter(0)):
+            labels = layouts.get(session, {layout})[layout].labels
+            added = np.frombuffer(b"".join(row[1] for row in group), "<f8")
+            start = [sums.get(label, 0.0) for label in labels]
+            # One post after the other, as they were read: another order would round differently.
+            steps = np.concatenate([[start], added.reshape(-1, len(labels))])
+            sums |= dict(zip(labels, np.cumsum(steps, axis=0)[-1].tolist(), strict=True))
+    return sums
 
 
 def _row(row: Any, known: dict[int, Layout]) -> SubjectRow:

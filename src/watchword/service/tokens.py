@@ -6,12 +6,14 @@ browsers get in its place, so that nothing in the store, or in a backup of it, g
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import math
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -236,6 +238,31 @@ def is_still_allowed(request: Request, scope: str) -> bool:
 def _holder_now(request: Request) -> Holder | None:
     ask: Callable[[], Holder | None] = request.scope.get(_ASK, lambda: None)
     return ask()
+
+
+class Places:
+    """Limits how many requests of each token are answered at once; a few more wait their turn."""
+
+    def __init__(self, at_once: int, waiting: int) -> None:
+        self._at_once = at_once
+        self._most = at_once + waiting
+        self._requests: dict[str, tuple[asyncio.Semaphore, int]] = {}  # by token, and their number
+
+    @asynccontextmanager
+    async def taken(self, name: str) -> AsyncIterator[None]:
+        """Wait for a place; raise 429 if too many requests of the token wait."""
+        turn, requests = self._requests.get(name) or (asyncio.Semaphore(self._at_once), 0)
+        if requests >= self._most:
+            message = f"{requests} requests with the token {name!r} are not answered yet"
+            raise HTTPException(429, message, {"Retry-After": "1"})
+        self._requests[name] = turn, requests + 1
+        try:
+            async with turn:
+                yield
+        finally:
+            _, requests = self._requests.pop(name)
+            if requests > 1:
+                self._requests[name] = turn, requests - 1
 
 
 class RateLimits:
