@@ -138,11 +138,12 @@ def test_csv_rows_are_read_as_they_arrive_and_kept_on_stop(packed):
     assert known == {"ann": 1, "bob": 1, "eve": 1}
 
 
-def test_folder_without_texts_is_an_error(here):
+@pytest.mark.parametrize("name", ["subject1.xml", "round_1.json"])
+def test_folder_without_texts_is_an_error(here, name):
     (here / "collection").mkdir()
     arguments = ("watch", "model.ww", "collection", "--positive", "at risk")
     assert "there are no subjects (LABEL/SUBJECT.txt) in it" in failure(*arguments)
-    (here / "collection" / "subject1.xml").write_text("<INDIVIDUAL/>")
+    (here / "collection" / name).write_text("x")
     assert "use --format erisk" in failure(*arguments)
 
 

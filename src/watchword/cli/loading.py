@@ -202,10 +202,11 @@ class Loader:
 
     def _hinted(self, source: str, error: DataFormatError) -> DataFormatError:
         """Return the error of a folder, with a hint if it may be a collection of eRisk."""
-        files = (path.relative_to(source) for path in Path(source).rglob("*.xml"))
+        found = chain.from_iterable(Path(source).rglob(name) for name in ("*.xml", "*.json"))
+        files = (path.relative_to(source) for path in found)
         if self.format is None and any(not any(map(is_clutter, file.parts)) for file in files):
             return DataFormatError(
-                f"{error.message}; if it is an eRisk collection, use --format erisk"
+                f"{error.message}; if it is a collection of eRisk or MentalRiskES, use --format erisk"
             )
         return error
 
