@@ -206,7 +206,7 @@ class Loader:
         files = (path.relative_to(source) for path in found)
         if self.format is None and any(not any(map(is_clutter, file.parts)) for file in files):
             return DataFormatError(
-                f"{error.message}; if it is a collection of eRisk or MentalRiskES, use --format erisk"
+                f"{error.message}; for a collection of eRisk or MentalRiskES, use --format erisk"
             )
         return error
 
