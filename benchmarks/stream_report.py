@@ -15,6 +15,7 @@ OURS = "τ-SS3 (3-grams)"
 NAMES = {"erde50": "ERDE50", "f_latency": "F_latency"}
 RANKED = "average precision"
 COLUMNS = ("ERDE5", "ERDE50", "F1", "F_latency", RANKED)
+HEADS = [f"{column} %" if column.startswith("ERDE") else column for column in COLUMNS]
 STEPS = ("learn", "read")
 SEED = 0
 REPEATS = 1000
@@ -43,7 +44,7 @@ def print_stream(job: Job, rows: dict[str, dict[str, Row]]) -> None:
     for measure, own in rows.items():
         everybody = own | trivial_rows(truth.size)
         print(f"\nTuned for {NAMES[measure]}:\n")
-        header = ["", *COLUMNS, "tune and learn", "read the test"]
+        header = ["", *HEADS, "tune and learn", "read the test"]
         table = [_cells(title, row, truth) for title, row in everybody.items()]
         print(markdown_table(header, table))
         if OURS in own:
@@ -53,7 +54,7 @@ def print_stream(job: Job, rows: dict[str, dict[str, Row]]) -> None:
                 for title, row in everybody.items()
                 if title != OURS
             ]
-            print(markdown_table(["", *COLUMNS], table))
+            print(markdown_table(["", *HEADS], table))
         print()
         for title, row in own.items():
             print(f"- {title}: {row['setting']} ({row['tuned_value']:.4f} in cross-validation)")
@@ -68,8 +69,9 @@ def _bounds(truth: NDArray[np.bool_]) -> str:
         first = np.ones(truth.size)
         bounds = erde_bounds(truth, first, deadline=deadline, positive=True)
         texts.append(
-            f"ERDE{deadline}: {100 * bounds.never:.2f} for never alerting, {100 * bounds.best:.2f} "
-            "at best"
+            f"ERDE{deadline}: {100 * bounds.never:.2f} % for never alerting, "
+            f"{100 * bounds.at_once:.2f} % for alerting everyone at the first post, "
+            f"{100 * bounds.best:.2f} % at best"
         )
     return "; ".join(texts) + "."
 

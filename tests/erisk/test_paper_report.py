@@ -87,10 +87,11 @@ def test_own_and_published_rows_are_in_the_table(study, written):
     rows = list(csv.DictReader(io.StringIO(text)))
     own = {row["run"]: float(row["erde50"]) for row in rows if row["source"] == "synthetic"}
     published = {row["run"]: float(row["erde50"]) for row in rows if row["source"] == "published"}
-    assert own == {run.name: 100 * run.score.measures["erde50"] for run in study.runs}
-    assert published["τ-SS3"] == 6.26
-    assert published["FHDO-BCSGD"] == 5.96
-    assert [row["run"] for row in rows][-2:] == ["(never alerting)", "(best possible)"]
+    assert own == {run.name: run.score.measures["erde50"] for run in study.runs}
+    assert published["τ-SS3"] == 0.0626
+    assert published["FHDO-BCSGD"] == 0.0596
+    bounds = ["(never alerting)", "(alerting everyone at once)", "(best possible)"]
+    assert [row["run"] for row in rows][-3:] == bounds
 
 
 def test_synthetic_runs_are_not_sorted_among_published_ones(written):

@@ -432,7 +432,9 @@ def test_the_table_has_a_row_per_run_and_the_bounds():
     assert [line.split()[0] for line in lines[2:6]] == ["run", "soon", "late", "late"]
     assert lines[6].startswith("(never alerting)")
     assert lines[6].split()[2:] == ["25.00", "25.00"]
-    assert lines[9].split() == ["run", "after", "rounds", "P@10", "NDCG@10", "NDCG@100"]
+    assert lines[7].startswith("(alerting everyone at once)")
+    assert lines[8].startswith("(best possible)")
+    assert lines[10].split() == ["run", "after", "rounds", "P@10", "NDCG@10", "NDCG@100"]
 
 
 def test_csv_has_a_row_per_run():

@@ -313,8 +313,21 @@ def test_csv_has_a_line_per_label():
 
 def test_the_printed_table_has_measures_and_confusions():
     shown = str(Evaluation.of(["a", "a", "b"], ["a", "b", "b"]))
-    assert shown.startswith("3 texts, 2 labels, accuracy 0.667\n")
+    assert shown.startswith("3 texts, 2 labels, accuracy 0.667, macro F1 0.667\n")
     assert "truth \\ predicted  a  b" in shown
+
+
+def test_always_predicting_the_most_frequent_label_is_shown():
+    found = Evaluation.of(["a", "b", "b", "b"], ["a", "a", "a", "b"])
+    label, trivial = found.majority
+    assert (label, trivial) == ("b", Evaluation.of(["a", "b", "b", "b"], ["b"] * 4))
+    assert str(found).splitlines()[1] == "always predicting b: accuracy 0.750, macro F1 0.429"
+    assert "always <bdi>b</bdi>: 0.750" in found.to_html()
+    assert found.to_dict()["majority"]["measures"] == trivial.measures
+
+
+def test_texts_with_several_labels_have_no_majority():
+    assert Evaluation.of([["a"], ["a", "b"]], [["a"], []]).majority is None
 
 
 def test_folds_are_printed_with_their_spread():

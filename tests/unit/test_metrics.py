@@ -84,6 +84,17 @@ def test_never_alerting_costs_the_share_of_positives(positives, subjects, percen
     assert round(100 * bounds.never, 2) == percent
 
 
+def test_alerting_everyone_costs_false_alarms_and_hardly_any_delay():
+    # One positive of four: three false alarms at 1/4 each, and lc_5(1) = .0179862.
+    bounds = erde_bounds([1, 0, 0, 0], [1, 1, 1, 1], deadline=5, positive=1)
+    assert bounds.at_once == pytest.approx((0.0179862 + 3 / 4) / 4, abs=1e-7)
+
+
+def test_subjects_without_posts_cannot_be_alerted_at_once():
+    bounds = erde_bounds([1, 1, 0, 0], [1, math.inf, 1, math.inf], deadline=5, positive=1)
+    assert bounds.at_once == pytest.approx((0.0179862 + 1 + 0.5) / 4, abs=1e-7)
+
+
 def test_best_possible_alerts_the_positives_at_the_first_step():
     # lc_5(1) = 1/(1 + e^4) = .0179862, lc_5(6) = .7310586; two positives of four subjects
     bounds = erde_bounds([1, 1, 0, 0], [1, 6, 9, 9], deadline=5, positive=1)

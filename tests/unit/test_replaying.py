@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -77,10 +78,33 @@ def test_measures_are_those_worked_out_by_hand():
 
 def test_bounds_are_never_alerting_and_alerting_positives_at_once():
     found = replay_scores(scored(), HIGH).measures
-    assert found.erde5_bounds == ErdeBounds(never=0.5, best=untyped(pytest.approx(late(1, 5) / 2)))
-    assert found.erde50_bounds == ErdeBounds(
-        never=0.5, best=untyped(pytest.approx(late(1, 50) / 2))
+    assert found.erde5_bounds == ErdeBounds(
+        never=0.5,
+        at_once=untyped(pytest.approx((2 * late(1, 5) + 2 * 0.5) / 4)),
+        best=untyped(pytest.approx(late(1, 5) / 2)),
     )
+    assert found.erde50_bounds == ErdeBounds(
+        never=0.5,
+        at_once=untyped(pytest.approx(0.25)),
+        best=untyped(pytest.approx(late(1, 50) / 2)),
+    )
+
+
+@pytest.mark.parametrize("by", ["post", "chunk"])
+def test_alerting_everyone_at_once_is_measured_as_any_other_policy(by):
+    people, model = ww.make_risk_streams(24, seed=1), ww.TauSS3()
+    ww.teach(model, people[:12])
+    everyone, trivial = (
+        ww.replay(people[12:], model, ww.Reaches("at risk", threshold=threshold), by=by).measures
+        for threshold in (0, 1)
+    )
+    assert everyone.alerts == 12
+    assert trivial.erde5_bounds.at_once == everyone.erde5
+    assert trivial.erde50_bounds.at_once == everyone.erde50
+    assert trivial.at_once == {name: getattr(everyone, name) for name in trivial.at_once}
+    assert set(trivial.at_once) == {
+        *("precision", "recall", "f1", "f_latency", "speed", "median_delay")
+    }
 
 
 def test_deadlines_and_the_latency_parameter_can_be_chosen():
@@ -96,7 +120,7 @@ def test_deadlines_and_the_latency_parameter_can_be_chosen():
     assert "ERDE30" in str(found)
     plain = found.to_dict()["measures"]
     assert plain["erde3"] == measures.erde[3]
-    assert plain["erde30_bounds"] == {"never": 0.5, "best": measures.erde_bounds[30].best}
+    assert plain["erde30_bounds"] == asdict(measures.erde_bounds[30])
     assert plain["latency_p"] == 0.5
     intervals = found.intervals(repeats=20)
     assert list(intervals) == ["erde3", "erde30", "f1", "f_latency"]
@@ -340,15 +364,15 @@ def test_the_table_shows_measures_with_their_bounds():
     assert str(replay_scores(scored(), HIGH)) == "\n".join(
         [
             "4 subjects, 2 positive, 2 alerts",
-            "                            never alert  best possible",
-            "ERDE5              38.69 %      50.00 %         0.90 %",
-            "ERDE50             37.50 %      50.00 %         0.00 %",
-            "precision            0.500",
-            "recall               0.500",
-            "F1                   0.500",
-            "F_latency            0.498",
-            "speed                0.996",
-            "median delay         2.000",
+            "                            never alert  alert everyone at once  best possible",
+            "ERDE5              38.69 %      50.00 %                 25.90 %         0.90 %",
+            "ERDE50             37.50 %      50.00 %                 25.00 %         0.00 %",
+            "precision            0.500                                0.500",
+            "recall               0.500                                1.000",
+            "F1                   0.500                                0.667",
+            "F_latency            0.498                                0.667",
+            "speed                0.996                                1.000",
+            "median delay         2.000                                1.000",
             "average precision    0.833",
         ]
     )
@@ -357,8 +381,8 @@ def test_the_table_shows_measures_with_their_bounds():
 def test_undefined_measure_is_shown_as_none():
     lines = str(replay_scores(scored(), ww.Reaches(1, threshold=1))).splitlines()
     assert [line.split() for line in lines[-3:-1]] == [
-        ["speed", "none"],
-        ["median", "delay", "none"],
+        ["speed", "none", "1.000"],
+        ["median", "delay", "none", "1.000"],
     ]
 
 

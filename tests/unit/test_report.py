@@ -108,7 +108,8 @@ def test_measures_are_shown_with_their_bounds():
     page = report_html(data())
     measures = ww.replay(OTHERS, MODEL, POLICY).measures
     row = re.search(r"ERDE50</th>(.*?)</tr>", page)[1]
-    numbers = (measures.erde50, measures.erde50_bounds.never, measures.erde50_bounds.best)
+    bounds = measures.erde50_bounds
+    numbers = (measures.erde50, bounds.never, bounds.at_once, bounds.best)
     assert re.findall(r">([\d.]+ %)<", row) == [f"{100 * number:.2f} %" for number in numbers]
 
 

@@ -522,7 +522,10 @@ def test_the_table_shows_the_best_ten():
     assert lines[11] == "and 2 more"
     assert lines[12].endswith("  (never alert)")
     assert lines[13].endswith("  (alert everyone at the first post)")
-    assert lines[15] == "95 % intervals of the first setting:"
+    assert lines[15] == (
+        "95 % intervals of the first setting, ignoring the choice among 12 settings "
+        "(see nested_tune, --outer-folds):"
+    )
     assert [line.split()[0] for line in lines[17:26]] == ["ERDE5", "ERDE50", *heads[2:]]
 
 

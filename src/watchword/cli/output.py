@@ -141,6 +141,10 @@ def _record_of(found: Evaluation) -> dict[str, Any]:
         if found.several or name not in ("hamming", "exact_match")
     }
     record: dict[str, Any] = {"texts": found.texts, **measures}
+    if found.majority is not None:
+        label, trivial = found.majority
+        names = ("accuracy", "macro_f1")
+        record["majority"] = {"label": label} | {name: trivial.measure(name) for name in names}
     if found.folds:
         record["spread"] = {name: found.spread(name)._asdict() for name in measures}
     return record | {"labels": [one.to_dict() for one in found.per_label]}

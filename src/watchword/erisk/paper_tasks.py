@@ -16,7 +16,7 @@ from watchword.data import Subject
 from watchword.erisk.layout import Collection, SetPart, find_collections, read_collection, together
 from watchword.erisk.published import Task, TaskName, task_named
 from watchword.erisk.run_files import ChunkDecision, ChunkRun, write_submissions
-from watchword.erisk.run_score import RunScore
+from watchword.erisk.run_score import BOUND_TITLES, RunScore
 from watchword.erisk.scoring import score_runs
 from watchword.erisk.synthetic_collection import MARKER
 from watchword.erisk.tables import POSITIVE, read_counts
@@ -334,16 +334,25 @@ def decisions_of(report: Replay) -> dict[str, ChunkDecision | None]:
     }
 
 
-TABLE_TITLES = ("ERDE5", "ERDE50", "P", "R", "F1")
+TABLE_TITLES = ("ERDE5 %", "ERDE50 %", "P", "R", "F1")
 TABLE_MEASURES = ("erde5", "erde50", "precision", "recall", "f1")
+_COSTS = ("erde5", "erde50")
 
 
 def table_values(score: RunScore) -> dict[str, float]:
-    """Return the measures in the published tables, ERDE in percent as there."""
-    return {
-        name: (100 if name.startswith("erde") else 1) * (score.measures[name] or 0.0)
-        for name in TABLE_MEASURES
-    }
+    """Return the measures that are in the published tables."""
+    return {name: score.measures[name] or 0.0 for name in TABLE_MEASURES}
+
+
+def table_cells(values: Mapping[str, float | None], erde5_decimals: int = 2) -> tuple[str, ...]:
+    """Return values as the published tables show them: ERDE in percent, empty if unknown."""
+    decimals = {"erde5": erde5_decimals}
+    return tuple(
+        ""
+        if value is None
+        else f"{100 * value if name in _COSTS else value:.{decimals.get(name, 2)}f}"
+        for name, value in values.items()
+    )
 
 
 class TableRow(NamedTuple):
@@ -351,7 +360,8 @@ class TableRow(NamedTuple):
 
     name: str
     is_own: bool
-    cells: tuple[str, ...]  #: as in `TABLE_TITLES`, empty where unknown
+    values: Mapping[str, float | None]  #: by name in `TABLE_MEASURES`
+    cells: tuple[str, ...]  #: the same as text, as in `TABLE_TITLES`, empty where unknown
     is_bound: bool = False
 
 
@@ -360,17 +370,16 @@ def table_rows(task: Task, scores: Sequence[RunScore]) -> list[TableRow]:
     rows = []
     for score in scores:
         found = table_values(score)
-        ours = tuple(f"{value:.2f}" for value in found.values())
-        rows.append((found["erde50"], TableRow(score.name, True, ours)))
+        rows.append((found["erde50"], TableRow(score.name, True, found, table_cells(found))))
     for row in task.table:
-        cells = (f"{row.erde5:.{row.erde5_decimals}f}", f"{row.erde50:.2f}")
-        known = [row.precision, row.recall, row.f1]
-        rest = ("" if value is None else f"{value:.2f}" for value in known)
-        rows.append((row.erde50, TableRow(row.name, False, (*cells, *rest))))
+        values = {name: getattr(row, name) for name in TABLE_MEASURES}
+        cells = table_cells(values, row.erde5_decimals)
+        rows.append((row.erde50, TableRow(row.name, False, values, cells)))
     ordered = [row for _, row in sorted(rows, key=lambda one: one[0])]
-    for name, title in ("never", "(never alerting)"), ("best", "(best possible)"):
-        bounds = (f"{100 * getattr(erde, name):.2f}" for erde in scores[0].bounds.values())
-        ordered.append(TableRow(title, False, (*bounds, "", "", ""), is_bound=True))
+    for bound, title in BOUND_TITLES.items():
+        known = {name: getattr(erde, bound) for name, erde in scores[0].bounds.items()}
+        values = {name: known.get(name) for name in TABLE_MEASURES}
+        ordered.append(TableRow(title, False, values, table_cells(values), is_bound=True))
     return ordered
 
 

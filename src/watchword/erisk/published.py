@@ -2,7 +2,7 @@
 
 Tables: S. G. Burdisso, M. Errecalde, M. Montes-y-Gómez: "τ-SS3: a text classifier with dynamic
 n-grams for early risk detection over text streams", section "Results". They list each team's run of
-best ERDE₅ and run of best ERDE₅₀. ERDE is in percent.
+best ERDE₅ and run of best ERDE₅₀.
 
 Precision, recall and F₁ are given in the text for the 2017 task and the two SS3 models only:
 "recall, precision and F₁ were 0.55, 0.43 and 0.77", "0.52, 0.44 and 0.63". This order is wrong,
@@ -19,11 +19,7 @@ TaskName = Literal["2017-depression", "2018-depression", "2018-anorexia"]
 
 @dataclass(frozen=True)
 class PublishedRow:
-    """One run of a published table; ERDE in percent, with the number of printed decimals.
-
-    >>> PublishedRow("FHDO-BCSGD", 12.15, 5.96).to_dict()["erde5"]
-    0.1215
-    """
+    """One run of a published table; ERDE as a fraction, with the number of printed decimals."""
 
     name: str
     erde5: float
@@ -34,10 +30,10 @@ class PublishedRow:
     erde5_decimals: int = 2
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON; ERDE as a fraction, as in own results."""
+        """Return plain data for JSON."""
         plain = asdict(self)
         del plain["erde5_decimals"]
-        return plain | {name: round(plain[name] / 100, 4) for name in ("erde5", "erde50")}
+        return plain
 
 
 @dataclass(frozen=True)
@@ -72,7 +68,7 @@ def task_named(name: str) -> Task:
     """Return the task of this name.
 
     >>> task_named("2018-anorexia").table[0]
-    PublishedRow(name='FHDO-BCSGD', erde5=12.15, erde50=5.96, ...
+    PublishedRow(name='FHDO-BCSGD', erde5=0.1215, erde50=0.0596, ...
     """
     if name not in TASKS:
         raise ValueError(f"task must be one of {', '.join(TASKS)}, got {name!r}")
@@ -85,13 +81,12 @@ def _rows(table: str) -> tuple[PublishedRow, ...]:
         name, erde5, erde50, *quality = line.split()
         decimals = len(erde5.partition(".")[2])
         precision, recall, f1 = map(float, quality) if quality else (None, None, None)
-        rows.append(
-            PublishedRow(name, float(erde5), float(erde50), precision, recall, f1, decimals)
-        )
+        cost5, cost50 = (round(float(percent) / 100, 4) for percent in (erde5, erde50))
+        rows.append(PublishedRow(name, cost5, cost50, precision, recall, f1, decimals))
     return tuple(rows)
 
 
-# Name, ERDE5, ERDE50 and, where given, precision, recall, F1.
+# Name, ERDE5 % and ERDE50 %, as printed, and, where given, precision, recall, F1.
 _DEPRESSION_2017 = _rows("""
 τ-SS3       12.6   7.70  .43 .77 .55
 SS3         12.6   8.12  .44 .63 .52

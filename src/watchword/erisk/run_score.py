@@ -26,6 +26,11 @@ from watchword.evaluation.replaying import Ranking
 
 COUNTED = ("name", "subjects", "positives", "alerts")
 RANKED = ("precision_at_10", "ndcg_at_10", "ndcg_at_100")
+BOUND_TITLES = {  # of the rows with the bounds of ERDE
+    "never": "(never alerting)",
+    "at_once": "(alerting everyone at once)",
+    "best": "(best possible)",
+}
 
 MeasureSet = Literal["erisk", "mentalriskes", "pan"]
 _LATE = ("erde", "latency", "speed", "f_latency")

@@ -15,6 +15,7 @@ from watchword._files import AnyPath
 from watchword.erisk.layout import Collection
 from watchword.erisk.run_files import ChunkRun, RoundRun, read_runs
 from watchword.erisk.run_score import (
+    BOUND_TITLES,
     COUNTED,
     MEASURES,
     RANKED,
@@ -171,8 +172,7 @@ class Scoreboard:
         rows += [
             [run.name, *(cell_of(name, run.measures[name]) for name in names)] for run in self.runs
         ]
-        bounds = {"never alerting": "never", "best possible": "best"}
-        for title, bound in bounds.items() if self.runs[0].bounds else ():
+        for bound, title in BOUND_TITLES.items() if self.runs[0].bounds else ():
             limits = dict.fromkeys(
                 tuple(
                     cell_of(name, getattr(run.bounds[name], bound)) if name in run.bounds else ""
@@ -180,7 +180,7 @@ class Scoreboard:
                 )
                 for run in self.runs
             )
-            rows += [[f"({title})", *cells] for cells in limits]
+            rows += [[title, *cells] for cells in limits]
         return rows
 
     def _rankings(self) -> list[list[str]]:
@@ -327,7 +327,7 @@ def title_of(name: str) -> str:
 
 
 def cell_of(name: str, value: float | None, sign: str = "") -> str:
-    """Return a value as tables show it: ERDE in percent."""
+    """Return a value as tables show it: ERDE in percent, with the sign in the title."""
     if value is None:
         return "–"
     if name.startswith("erde"):

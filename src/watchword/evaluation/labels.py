@@ -189,6 +189,23 @@ class Evaluation:
         return self.confusion is None
 
     @property
+    def majority(self) -> tuple[Label, Evaluation] | None:
+        """The most frequent label, and the evaluation of always predicting it.
+
+        None if texts may have several labels.
+
+        >>> label, trivial = Evaluation.of(["a", "b", "b"], ["a", "a", "b"]).majority
+        >>> label, round(trivial.accuracy, 3), trivial.macro_f1
+        ('b', 0.667, 0.4)
+        """
+        if self.confusion is None:
+            return None
+        best = int(self.confusion.sum(axis=1).argmax())
+        matrix = empty_matrix(len(self.labels))
+        matrix[:, best] = self.confusion.sum(axis=1)
+        return self.labels[best], _of_matrix(self.labels, matrix)
+
+    @property
     def accuracy(self) -> float:
         """The share of texts whose label, or set of labels, was predicted exactly."""
         return share(self.right, self.texts)
@@ -294,11 +311,16 @@ class Evaluation:
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; the confusion matrix as nonzero cells [row, column, count]."""
         cells = None if self.confusion is None else cells_of(self.confusion)
+        majority = None
+        if self.majority is not None:
+            label, trivial = self.majority
+            majority = {"label": label, "measures": trivial.measures}
         return {
             "labels": list(self.labels),
             "texts": self.texts,
             "right": self.right,
             "measures": self.measures,
+            "majority": majority,
             "per_label": [one.to_dict() for one in self.per_label],
             "confusion": cells,
             "spread": {name: self.spread(name)._asdict() for name in MEASURES if self.folds},

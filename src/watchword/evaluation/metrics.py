@@ -31,12 +31,14 @@ ROUNDING = 1e-9  # differences of measures that are smaller may come from the or
 
 @dataclass(frozen=True)
 class ErdeBounds:
-    """The ERDE of never alerting, and of alerting exactly the positives at the first step.
+    """The ERDE of never alerting, of alerting everyone at once, and the best possible one.
 
-    Positives without posts cannot be alerted, so the best possible ERDE counts them as missed.
+    `at_once` is that of alerting all subjects at the first step, `best` that of alerting exactly
+    the positives there. Subjects without posts cannot be alerted: their positives count as missed.
     """
 
     never: float
+    at_once: float
     best: float
 
 
@@ -151,16 +153,21 @@ def erde_bounds(
     subject without posts, which no policy can alert, it is `math.inf`.
 
     >>> erde_bounds([1, 0, 0, 0], [5, 1, 1, 1], deadline=5, positive=1)
-    ErdeBounds(never=0.25, best=0.125)
+    ErdeBounds(never=0.25, at_once=0.3125, best=0.125)
     """
     actual, _ = _outcomes(y_true, None, positive)
     first = np.asarray(first_delays, dtype=np.float64)
     _check_length("first_delays", first, actual.size)
-    found = actual & (first < math.inf)
-    checked = _alert_delays(first, found, minimum_delay, posts)
+    everyone = first < math.inf
+    checked = _alert_delays(first, everyone, minimum_delay, posts)
     costs = None, cost_false_negative, cost_true_positive
-    never = _mean_cost(actual, np.zeros_like(actual), checked, deadline, costs)
-    return ErdeBounds(never, best=_mean_cost(actual, found, checked, deadline, costs))
+    nobody = np.zeros_like(actual)
+    return ErdeBounds(
+        *(
+            _mean_cost(actual, alerted, checked, deadline, costs)
+            for alerted in (nobody, everyone, actual & everyone)
+        )
+    )
 
 
 def chunk_sizes(posts: ArrayLike) -> IntArray:

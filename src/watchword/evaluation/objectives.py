@@ -106,6 +106,15 @@ def shown_number(name: str, value: float | None) -> str:
     return f"{value:.{_TABLE[name].digits if name in _TABLE else 4}f}"
 
 
+def as_percent(fraction: float, digits: int = 2) -> str:
+    """Return a fraction, such as ERDE, in percent with the sign.
+
+    >>> as_percent(0.26789)
+    '26.79 %'
+    """
+    return f"{100 * fraction:.{digits}f} %"
+
+
 @dataclass(frozen=True)
 class Objective:
     """The value that `tune` optimises: a measure, a weighted sum of measures, or a function.

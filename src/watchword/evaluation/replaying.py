@@ -18,7 +18,7 @@ from watchword.data import Subject
 from watchword.evaluation import metrics
 from watchword.evaluation.alert_measures import alert_measure, bounds_by_deadline, first_delays
 from watchword.evaluation.metrics import ErdeBounds
-from watchword.evaluation.objectives import erde_names
+from watchword.evaluation.objectives import as_percent, erde_names
 from watchword.evaluation.scores import By, Scores, alerts_of, score_streams
 from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.function_model import FunctionModel
@@ -68,6 +68,7 @@ class Measures:
 
     `erde` and its bounds are by deadline; `latency_p` is the parameter of speed and F_latency.
     `median_delay` is that of the true positives (nan without any), which eRisk calls latency.
+    `at_once` has the measures, besides ERDE, of alerting everyone at the first post.
     """
 
     subjects: int
@@ -82,6 +83,7 @@ class Measures:
     speed: float
     f_latency: float
     average_precision: float
+    at_once: Mapping[str, float]
     latency_p: float = metrics.LATENCY_P
 
     @property
@@ -121,20 +123,29 @@ class Measures:
         return f"{subjects}, {self.positives:,} positive, {alerts}"
 
     def cells(self) -> list[tuple[str, ...]]:
-        """Return a table, headed: each ERDE with its bounds, and the other measures."""
-        rows: list[tuple[str, ...]] = [("", "", "never alert", "best possible")]
+        """Return a table, headed: all measures beside those of trivial policies.
+
+        ERDE is in percent, with the sign.
+        """
+        rows: list[tuple[str, ...]] = [
+            ("", "", "never alert", "alert everyone at once", "best possible")
+        ]
         for deadline, value in self.erde.items():
             bounds = self.erde_bounds[deadline]
-            numbers = (f"{100 * number:.2f} %" for number in (value, bounds.never, bounds.best))
-            rows.append((f"ERDE{deadline}", *numbers))
-        values = [(text, getattr(self, name)) for name, text in NAMES.items()]
-        return rows + [
-            (text, "none" if math.isnan(value) else f"{value:.3f}", "", "")
-            for text, value in values
-        ]
+            numbers = (value, bounds.never, bounds.at_once, bounds.best)
+            rows.append((f"ERDE{deadline}", *map(as_percent, numbers)))
+        for name, text in NAMES.items():
+            trivial = self.at_once.get(name)
+            cells = (getattr(self, name), None, trivial, None)
+            rows.append((text, *("" if cell is None else _shown(cell) for cell in cells)))
+        return rows
 
     def __str__(self) -> str:
         return "\n".join([self.counted, *aligned(self.cells())])
+
+
+def _shown(value: float) -> str:
+    return "none" if math.isnan(value) else f"{value:.3f}"
 
 
 @dataclass(frozen=True)
@@ -397,16 +408,19 @@ def _measures(
     p: float,
 ) -> Measures:
     truth = is_positive(scores)
+    first = first_delays(scores.totals, scores.by)
+    everyone = np.isfinite(first)
+    decisions, at_once = (alerted, delays), (everyone, np.where(everyone, first, 0))
 
-    def measured(name: str) -> float:
-        return alert_measure(name, p)(truth, alerted, delays, positive=True)
+    def measured(name: str, decided: tuple[BoolArray, Any] = decisions) -> float:
+        return alert_measure(name, p)(truth, *decided, positive=True)
 
     return Measures(
         subjects=truth.size,
         positives=int(truth.sum()),
         alerts=int(alerted.sum()),
         erde={one: measured(f"erde{one}") for one in deadlines},
-        erde_bounds=bounds_by_deadline(truth, first_delays(scores.totals, scores.by), deadlines),
+        erde_bounds=bounds_by_deadline(truth, first, deadlines),
         precision=measured("precision"),
         recall=measured("recall"),
         f1=measured("f1"),
@@ -414,5 +428,9 @@ def _measures(
         speed=measured("speed"),
         f_latency=measured("f_latency"),
         average_precision=average_precision_of(scores, score),
+        at_once={
+            "median_delay" if name == "latency" else name: measured(name, at_once)
+            for name in ("precision", "recall", "f1", "f_latency", "speed", "latency")
+        },
         latency_p=p,
     )

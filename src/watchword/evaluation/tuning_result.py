@@ -161,7 +161,15 @@ class Tuning:
         if more > 0:
             lines.insert(1 + most, f"and {more} more")
         between = interval_lines(self._best_intervals)
-        return [*lines, "", "95 % intervals of the first setting:", *between]
+        return [*lines, "", f"95 % intervals of the first setting{self._ignored}:", *between]
+
+    @property
+    def _ignored(self) -> str:
+        """What the intervals leave out, in words."""
+        chosen = len(self.trials)
+        if chosen < 2:
+            return ""
+        return f", ignoring the choice among {chosen:,} settings (see nested_tune, --outer-folds)"
 
     def _rows(self, most: int) -> list[TrialRow]:
         return [

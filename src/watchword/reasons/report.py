@@ -82,7 +82,7 @@ def report_data(
         "by": found.scores.by,
         "policy_text": spell_policy(found.policy),
         "model": {"labels": list(model.labels), "fingerprint": model.fingerprint},
-        "measures": found.to_dict()["measures"] if found.measures is not None else None,
+        "measures": None if found.measures is None else list(map(list, found.measures.cells())),
         "ranking": [asdict(row) for row in found.ranking()] if found.measures else [],
         "charts": [chart.to_dict() for chart in usual_charts(found)],
         "outcomes": _counts(found),

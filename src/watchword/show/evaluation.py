@@ -74,13 +74,18 @@ def _summary(plain: PlainData) -> str:
         exact, hamming = measures["exact_match"], measures["hamming"]
         score = f"exact match <strong>{exact:.3f}</strong>, hamming loss {hamming:.3f}"
     else:
-        score = f"accuracy <strong>{measures['accuracy']:.3f}</strong>"
+        score = f"accuracy <strong>{measures['accuracy']:.3f}</strong> ({_majority(plain)})"
     rows = [
         (kind, *(_number(measures[f"{kind}_{one}"]) for one in ("precision", "recall", "f1")))
         for kind in _AVERAGES
     ]
     heads = ["mean", "precision", "recall", "F1"]
     return f"<p>{counted}; {score}.</p>{table_html('Averages over labels', heads, rows)}"
+
+
+def _majority(plain: PlainData) -> str:
+    majority = plain["majority"]
+    return f"always {name_html(majority['label'])}: {majority['measures']['accuracy']:.3f}"
 
 
 def _folds(plain: PlainData) -> str:

@@ -22,7 +22,8 @@ def evaluation_text(plain: PlainData) -> str:
 
     >>> from watchword.evaluation import Evaluation
     >>> print(Evaluation.of(["tech", "tech", "sports"], ["tech", "sports", "sports"]))
-    3 texts, 2 labels, accuracy 0.667
+    3 texts, 2 labels, accuracy 0.667, macro F1 0.667
+    always predicting tech: accuracy 0.667, macro F1 0.400
     <BLANKLINE>
               precision  recall     F1  texts  predicted
     sports        0.500   1.000  0.667      1          2
@@ -50,11 +51,20 @@ def measure_name(measure: str) -> str:
     return measure.replace("_", " ").replace("f1", "F1").replace("hamming", "hamming loss")
 
 
+def majority_text(plain: PlainData) -> str:
+    """Return the measures of always predicting the most frequent label, in words."""
+    majority = plain["majority"]
+    name, measures = _name(majority["label"]), majority["measures"]
+    accuracy, f1 = measures["accuracy"], measures["macro_f1"]
+    return f"always predicting {name}: accuracy {accuracy:.3f}, macro F1 {f1:.3f}"
+
+
 def _heading(plain: PlainData) -> str:
     counted = f"{many(plain['texts'], 'text')}, {many(len(plain['labels']), 'label')}"
     measures = plain["measures"]
     if plain["confusion"] is not None:
-        return f"{counted}, accuracy {measures['accuracy']:.3f}"
+        found = f"accuracy {measures['accuracy']:.3f}, macro F1 {measures['macro_f1']:.3f}"
+        return f"{counted}, {found}\n{majority_text(plain)}"
     exact, hamming = measures["exact_match"], measures["hamming"]
     return f"{counted}, exact match {exact:.3f}, hamming loss {hamming:.3f}"
 

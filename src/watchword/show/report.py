@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from watchword.evaluation.replaying import NAMES
 from watchword.show.blocks import PlainData, as_value
 from watchword.show.chart import chart_svg
 from watchword.show.markup import document, escaped, left_out_html, name_html, table_html
@@ -85,17 +84,8 @@ def _measures(plain: PlainData) -> str:
     if measures is None:
         unknown = "<p>No measures: the label of some subjects is unknown.</p>"
         return f"<h2>Decisions</h2>{unknown}{counted}"
-    rows: list[tuple[Any, ...]] = []
-    costs = [name.removesuffix("_bounds") for name in measures if name.endswith("_bounds")]
-    for name, spelt in ({name: name.upper() for name in costs} | NAMES).items():
-        bounds = measures.get(f"{name}_bounds")
-        if bounds is None:
-            value = measures[name]
-            rows.append((spelt, "none" if value is None else value, "", ""))
-        else:
-            numbers = (measures[name], bounds["never"], bounds["best"])
-            rows.append((spelt, *(f"{100 * number:.2f} %" for number in numbers)))
-    table = table_html("Measures", ["measure", "value", "never alerting", "best possible"], rows)
+    (_, _, *trivial), *rows = measures
+    table = table_html("Measures", ["measure", "value", *trivial], rows)
     ranking = ""
     if plain["ranking"]:
         heads = ["posts read", "P@10", "NDCG@10", "NDCG@100"]

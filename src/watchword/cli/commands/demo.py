@@ -13,6 +13,7 @@ from watchword.cli.options import option
 from watchword.cli.policy_notation import parse_policy
 from watchword.data import AT_RISK, CONTROL, Subject, make_risk_streams
 from watchword.evaluation import Replay
+from watchword.evaluation.objectives import as_percent
 from watchword.evaluation.scores import score_streams
 from watchword.model import RankedNgram
 from watchword.show.terminal import largest_contributions, to_terminal
@@ -104,7 +105,7 @@ def _row(replay: Replay) -> dict[str, object]:
         "found": f"{right} of {measures.positives}",
         "false alarms": measures.alerts - right,
         "median delay": f"{measures.median_delay:g} posts" if right else None,
-        "ERDE5": f"{100 * measures.erde5:.1f} %",
-        "ERDE50": f"{100 * measures.erde50:.1f} %",
+        "ERDE5": as_percent(measures.erde5, 1),
+        "ERDE50": as_percent(measures.erde50, 1),
         "F1": measures.f1,
     }

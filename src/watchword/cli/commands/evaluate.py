@@ -36,6 +36,7 @@ from watchword.data.lines import name_of
 from watchword.data.texts import Texts, labelled
 from watchword.errors import UnknownLabelError
 from watchword.evaluation import Evaluation, Replay
+from watchword.evaluation.objectives import as_percent
 from watchword.evaluation.replay_charts import REPLAY_CHARTS
 from watchword.streams.notation import spell_policy
 
@@ -88,9 +89,10 @@ def evaluate(
     """Measure the labels of texts, or the alerts about subjects.
 
     For labelled texts: accuracy, precision, recall, F1. With --positive, labelled subjects are
-    replayed and their alerts measured: ERDE, as a fraction, with the ERDE of never alerting and the
-    best possible ERDE. DATA is a file of JSON lines or CSV, a folder, or - for standard input, as
-    for train; use data that the model was not trained on. A FILE may be - for standard output.
+    replayed and their alerts measured, beside never alerting, alerting everyone at the first post,
+    and the best possible ERDE. ERDE is a fraction unless a % sign follows it. DATA is a file of
+    JSON lines or CSV, a folder, or - for standard input, as for train; use data that the model was
+    not trained on. A FILE may be - for standard output.
 
     With --positive, MODEL may also be module:function, your own function from a list of texts to
     scores from 0 to 1. With --scores, precomputed scores are evaluated.
@@ -150,7 +152,7 @@ def _interval_lines(between: dict[str, tuple[float, float]]) -> list[str]:
     lines = ["", "95 % bootstrap intervals:"] if between else []
     for name, ends in between.items():
         is_cost = name.startswith("erde")
-        low, high = (f"{100 * end:.2f} %" if is_cost else f"{end:.3f}" for end in ends)
+        low, high = (as_percent(end) if is_cost else f"{end:.3f}" for end in ends)
         lines.append(f"{name.upper() if is_cost else name.capitalize()} from {low} to {high}")
     return lines
 

@@ -11,10 +11,10 @@ from watchword._files import AnyPath, atomic_file
 from watchword.erisk.paper.figures import draw_figures
 from watchword.erisk.paper.study import MODELS, Comparison, TaskStudy
 from watchword.erisk.paper_tasks import (
-    TABLE_MEASURES,
     TABLE_TITLES,
     TableRow,
     decisions_of,
+    table_cells,
     table_rows,
     table_values,
 )
@@ -113,8 +113,7 @@ def result_table(study: TaskStudy) -> TableRows:
 
     Runs on another test set than the official one are not sorted among the published ones.
     """
-    heads = (f"{title} %" if title.startswith("ERDE") else title for title in TABLE_TITLES)
-    rows: TableRows = [("run", "source", *heads)]
+    rows: TableRows = [("run", "source", *TABLE_TITLES)]
     for row in _task_rows(study):
         rows.append((row.name, _source(study, row), *(cell or "–" for cell in row.cells)))
     return rows
@@ -135,7 +134,7 @@ def length_table(study: TaskStudy) -> TableRows:
     """Return the table of n-gram lengths of a task."""
     rows: TableRows = [("longest n-gram", *result_table(study)[0][2:])]
     for length, score in study.lengths.items():
-        rows.append((str(length), *(f"{value:.2f}" for value in table_values(score).values())))
+        rows.append((str(length), *table_cells(table_values(score))))
     return rows
 
 
@@ -163,14 +162,12 @@ def comparison_table(comparison: Comparison) -> TableRows:
 
 
 def _results_csv(study: TaskStudy) -> str:
-    own = {run.name: run.score for run in study.runs}
     rows = [
         {
             "task": study.task.name,
             "run": row.name,
             "source": _source(study, row) or "bound",
-            **dict(zip(TABLE_MEASURES, row.cells, strict=True)),
-            **(table_values(own[row.name]) if row.is_own else {}),
+            **row.values,
             "notice": study.warning if row.is_own or row.is_bound else "",
         }
         for row in _task_rows(study)
@@ -229,7 +226,7 @@ def _method(prune_period: int) -> str:
         f"ρ = {PAPER['sanction']:g}; n-grams of at most {PAPER['max_ngram']} words for τ-SS3, "
         "words only for SS3; n-grams with count ≤ 10 under a label dropped every "
         f"{prune_period:,} words; an alert as soon as the positive value exceeds the negative one; "
-        "decisions by chunk. ERDE in percent. Runs with -tuned use the values found by the search."
+        "decisions by chunk. Runs with -tuned use the values found by the search."
     )
 
 
