@@ -19,7 +19,7 @@ QUICK = -m "not slow" --hypothesis-profile=quick
 STUB := src/watchword/_native.pyi
 STUBGEN = $(BIN)/python -m nanobind.stubgen --quiet --module watchword._native --output-file
 
-.PHONY: help demo test test-all kill build lint format stub benchmark compare-pyss3 test-pyss3 fuzz sanitize clean
+.PHONY: help demo test test-all kill kill-sources build lint format stub benchmark compare-pyss3 test-pyss3 fuzz sanitize clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*  ## /\1	/p' Makefile | expand -t 16
@@ -37,6 +37,10 @@ kill: build  ## kill every command that writes, again and again [KILLS=200]
 	WATCHWORD_KILLS=$(KILLS) WATCHWORD_SPARK_KILLS=10 $(BIN)/python -m pytest \
 	    tests/crash/test_kills.py tests/crash/test_service_kills.py \
 	    tests/crash/test_door_kills.py tests/crash/test_spark_kills.py --durations=0
+
+kill-sources: build  ## kill services, whose files are rotated twice while they are behind [KILLS=200]
+	WATCHWORD_KILLS=$(KILLS) $(BIN)/python -m pytest tests/crash/test_service_kills.py \
+	    tests/crash/test_door_kills.py --durations=0
 
 build: .venv/dev .venv/built  ## .venv with watchword (editable) and the tools of development
 

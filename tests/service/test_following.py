@@ -4,7 +4,9 @@ import errno
 import io
 import json
 import os
+import shutil
 import sys
+import threading
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,12 +15,15 @@ import pytest
 
 import watchword as ww
 from doors import open_door
+from rotating import BEFORE_SUFFIX, DATED, NUMBERED, rotate
 from services import RISK, opened, saved_model
 from waiting import wait_until
 from watchword.errors import StoreUnavailableError
 from watchword.service.following import FollowedFile, StandardInput
+from watchword.service.intake import Intake
 from watchword.service.logs import json_logs
 from watchword.service.metrics import Metrics
+from watchword.service.rejected import rejected_lines
 from watchword.service.sources import SourceError, Sources
 
 LATER = ww.Overtakes(RISK, margin=1e9)
@@ -370,6 +375,193 @@ def test_once_nothing_waits_for_the_writer_of_a_rotated_file(folder):
         append(path, line("new"))
         with following(service, path, once=True, linger=3600):
             wait_for(service, {"ann": 1, "late": 1, "new": 1})
+
+
+@pytest.fixture
+def held_up(monkeypatch):
+    """An event without which a service commits nothing, as if its store did not answer."""
+    may_commit, real = threading.Event(), Intake.accept
+
+    def accept(*arguments):
+        assert may_commit.wait(60)
+        return real(*arguments)
+
+    monkeypatch.setattr(Intake, "accept", accept)
+    yield may_commit
+    may_commit.set()
+
+
+@pytest.mark.parametrize("names", [NUMBERED, DATED, BEFORE_SUFFIX])
+@pytest.mark.parametrize("compress", [False, True])
+def test_files_rotated_while_the_service_is_behind_are_all_read(folder, held_up, names, compress):
+    path = folder / "posts.jsonl"
+    append(path, line("before"))
+    path.rename(folder / names[-1])  # of a time before the service
+    os.utime(folder / names[-1], (1, 1))
+    append(path, line("first"))
+    with service_in(folder) as service, following(service, path, linger=0) as sources:
+        wait_until(lambda: service.writer.queued)  # and not committed
+        for subject in ("second", "third"):
+            rotate(path, names, compress=compress)
+            append(path, line(subject))
+        held_up.set()
+        wait_for(service, {"first": 1, "second": 1, "third": 1})
+        assert sources.missing_files == 0
+
+
+@pytest.mark.parametrize("names", [NUMBERED, DATED, BEFORE_SUFFIX])
+@pytest.mark.parametrize("compress", [False, True])
+def test_files_rotated_while_the_service_was_down_are_all_read(folder, names, compress):
+    path = folder / "posts.jsonl"
+    append(path, line("first"))
+    with service_in(folder) as service, following(service, path):
+        wait_for(service, {"first": 1})
+    append(path, line("rest"))
+    for subject in ("second", "third"):
+        rotate(path, names, compress=compress)
+        append(path, line(subject))
+    with service_in(folder) as service:
+        for _ in range(2):  # nothing is read twice
+            with following(service, path, once=True) as sources:
+                sources.wait()
+            expected = {"first": 1, "rest": 1, "second": 1, "third": 1}
+            assert (posts(service), sources.failed) == (expected, {})
+            assert sources.missing_files == 0
+
+
+def test_once_all_rotated_files_are_read_after_their_compression_began(folder):
+    path = folder / "posts.jsonl"
+    append(path, line("first"))
+    with service_in(folder) as service:
+        with following(service, path, once=True) as sources:
+            sources.wait()
+        rotate(path, NUMBERED)
+        append(path, line("second"))
+        rotate(path, NUMBERED)
+        (folder / "posts.jsonl.1.gz").write_bytes(b"\x1f\x8b\x08")  # not complete yet
+        with following(service, path, once=True) as sources:
+            sources.wait()
+        assert posts(service) == {"first": 1, "second": 1}
+
+
+def test_a_damaged_compressed_file_is_reported_and_the_next_one_is_read(folder):
+    path = folder / "posts.jsonl"
+    append(path, line("first"))
+    with service_in(folder) as service:
+        with following(service, path, once=True) as sources:
+            sources.wait()
+        rotate(path, NUMBERED)
+        append(path, *(line("second", id=str(at)) for at in range(5)))
+        rotate(path, NUMBERED, compress=True)
+        packed = folder / "posts.jsonl.1.gz"
+        packed.write_bytes(packed.read_bytes()[:-10])
+        append(path, line("third"))
+        with following(service, path, once=True) as sources:
+            sources.wait()
+            assert sources.missing_files == 1
+        assert posts(service)["third"] == 1
+
+
+def test_a_rotated_file_that_is_gone_is_reported(folder):
+    path = folder / "posts.jsonl"
+    append(path, line("first"))
+    with service_in(folder) as service:
+        with following(service, path, once=True) as sources:
+            sources.wait()
+        for subject in ("lost", "third"):
+            rotate(path, NUMBERED)
+            append(path, line(subject))
+        (folder / "posts.jsonl.1").unlink()
+        metrics = Metrics()
+        source = FollowedFile(path, once=True)
+        with Sources(service, [source], metrics=metrics) as sources:
+            sources.wait()
+        assert sources.missing_files == 1
+        assert posts(service) == {"first": 1, "third": 1}
+    assert f'watchword_files_missing_total{{source="file:{path}"}} 1.0' in metrics.text()
+
+
+def test_the_file_that_was_being_read_is_reported_if_it_is_gone(folder):
+    path = folder / "posts.jsonl"
+    append(path, line("first"))
+    with service_in(folder) as service, following(service, path):
+        wait_for(service, {"first": 1})
+    for subject in ("second", "third"):
+        rotate(path, NUMBERED)
+        append(path, line(subject))
+    (folder / "posts.jsonl.2").unlink()
+    source = FollowedFile(path, poll=0.02, linger=0)
+    with open_door(folder, LATER, sources=[source]) as door:
+        wait_for(door.service, {"first": 1, "second": 1, "third": 1})
+        answer = door.get("/ready")
+        assert (answer.status, answer.json["warnings"]) == (
+            *(200, ["a rotated file was not found: its lines were not read"]),
+        )
+
+
+def test_a_file_that_is_copied_and_truncated_while_the_service_is_behind_is_read(folder):
+    path = folder / "posts.jsonl"
+    append(path, line("first"))
+    with service_in(folder) as service, following(service, path):
+        wait_for(service, {"first": 1})
+    append(path, line("rest"))
+    shutil.copy(path, folder / "posts.jsonl.1")
+    path.write_text(line("new"), encoding="utf-8")
+    with service_in(folder) as service, following(service, path):
+        wait_for(service, {"first": 1, "rest": 1, "new": 1})
+
+
+EDITS = {
+    "of the same length": lambda lines: (
+        [one.replace("garden", "GARDEN") for one in lines[:5]] + lines[5:]
+    ),
+    "longer": lambda lines: (
+        [one.replace("garden", "garden of roses") for one in lines[:5]] + lines[5:]
+    ),
+    "of the last line": lambda lines: [*lines[:-1], lines[-1].replace("garden", "meadow")],
+    "without a line": lambda lines: [*lines[:6], "\n", *lines[7:]],
+    "with a line more": lambda lines: [*lines[:6], line("more"), *lines[6:]],
+}
+
+
+@pytest.mark.parametrize("is_new_file", [False, True])
+@pytest.mark.parametrize("is_down", [False, True])
+@pytest.mark.parametrize("edit", EDITS)
+def test_an_edited_file_is_not_read_twice(folder, edit, is_down, is_new_file):
+    path = folder / "posts.jsonl"
+    append(path, *(line(f"subject {number}") for number in range(9)))
+    expected = {f"subject {number}": 1 for number in range(9)}
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    edited = EDITS[edit](lines)
+    with service_in(folder) as service, ExitStack() as running:
+        running.enter_context(following(service, path))
+        wait_for(service, expected)
+        if is_down:
+            running.close()
+        other = folder / "edited" if is_new_file else path
+        other.write_text("".join(edited), encoding="utf-8")
+        other.rename(path)
+        if is_down:
+            running.enter_context(following(service, path))
+        append(path, line("new"))
+        wait_for(service, {**expected, "new": 1})
+
+
+@pytest.mark.parametrize("limit", [200])
+def test_a_line_that_is_too_long_is_rejected_and_the_next_ones_are_read(folder, monkeypatch, limit):
+    monkeypatch.setattr("watchword.data.lines.LONGEST_LINE", limit)
+    monkeypatch.setattr("watchword.service.following._PIECE", limit // 2)
+    path = folder / "posts.jsonl"
+    append(path, line("ann"), "x" * 1000 + "\n", line("bob"), line("carl") * 3)
+    with service_in(folder) as service:
+        for _ in range(2):
+            with following(service, path, once=True) as sources:
+                sources.wait()
+                assert sources.failed == {}
+            assert posts(service) == {"ann": 1, "bob": 1, "carl": 3}
+            [rejected] = rejected_lines(service.store)
+            assert (rejected.source, rejected.line) == (f"file:{path}", f"{path}#0:2")
+            assert rejected.reason.startswith("1000 bytes, more than 200")
 
 
 @pytest.mark.parametrize("is_down", [False, True])

@@ -97,8 +97,13 @@ def name_of(source: Source) -> str:
     return name if isinstance(name, str) else "input"
 
 
-def line_batches(source: Source, wait: Wait | None = None) -> Iterator[LineBatch]:
+def line_batches(
+    source: Source, wait: Wait | None = None, *, leave_out: Callable[[int, int], None] | None = None
+) -> Iterator[LineBatch]:
     """Yield numbered lines in batches as they arrive, without a byte order mark.
+
+    `leave_out` is called with the number and the size of a line that is too long, which is then
+    an empty one; without it, such a line raises an error.
 
     Of bytes, every batch is a `LineBlock`, empty if nothing has arrived for a while (see `Wait`).
     Text files and iterables are one batch that is read while it is iterated over. Lines before an
@@ -115,7 +120,8 @@ def line_batches(source: Source, wait: Wait | None = None) -> Iterator[LineBatch
         size = min(_BATCH_BYTES, LONGEST_LINE + 1)
         pieces = _unpacked(_chunks(file, read, size, wait), size, is_gzip=is_gzip)
         with numbering.errors():
-            for data, lines in whole_lines(pieces):
+            skip = None if leave_out is None else lambda size: leave_out(numbering.next, size)
+            for data, lines in whole_lines(pieces, skip):
                 yield numbering.block(data, lines)
 
 
@@ -164,6 +170,11 @@ def _opened(source: Source, wait: Wait | None) -> Iterator[tuple[Any, bool]]:
         raise TypeError(f"expected a path, '-', a file or an iterable of lines, got {kind}")
 
 
+def too_long(size: int) -> Flaw:
+    """Return the flaw of a line that is too long."""
+    return Flaw(f"{size} bytes, more than {LONGEST_LINE}: put every record on its own line")
+
+
 class TooLongError(Exception):
     """Raised instead of reading a line to its end."""
 
@@ -194,6 +205,11 @@ class _Numbering:
         first = self._number + 1
         self._number += lines
         return LineBlock(data.removeprefix(BYTE_ORDER_MARK) if first == 1 else data, lines, first)
+
+    @property
+    def next(self) -> int:
+        """The number of the next line."""
+        return self._number + 1
 
     @contextmanager
     def errors(self) -> Iterator[None]:
@@ -312,29 +328,45 @@ def _decompressed(chunks: Iterator[bytes], size: int) -> Iterator[bytes]:
         raise EOFError("unexpected end")
 
 
-def whole_lines(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
+def whole_lines(
+    pieces: Iterable[bytes], leave_out: Callable[[int], None] | None = None
+) -> Iterator[tuple[bytes, int]]:
     r"""Yield complete lines as they arrive, with their number; none for an empty piece.
 
-    The last line need not end with a line feed.
+    The last line need not end with a line feed. A line that is too long raises an error. With
+    `leave_out`, that is called with its size instead, and an empty line is yielded by itself.
 
     >>> list(whole_lines([b"a\nb", b"", b"c\nd"]))
     [(b'a', 1), (b'', 0), (b'bc', 1), (b'd', 1)]
     """
-    begun: list[bytes] = []  # of a line whose end is still to come
+    begun: list[bytes] = []  # of a line whose end is still to come, unless it is too long
     size = 0
     for piece in pieces:
-        lines = piece.count(b"\n")
-        size += piece.index(b"\n") if lines else len(piece)
+        first = piece.find(b"\n")
+        size += len(piece) if first < 0 else first
+        rest = piece
         if size > LONGEST_LINE:
-            raise TooLongError("bytes")
-        if lines:
-            end = piece.rindex(b"\n")
-            yield b"".join([*begun, piece[:end]]), lines
-            begun = [piece[end + 1 :]]
+            if leave_out is None:
+                raise TooLongError("bytes")
+            begun = []
+            if first < 0:
+                yield b"", 0
+                continue
+            leave_out(size)
+            yield b"", 1
+            rest = piece[first + 1 :]
+            size = len(rest)
+        if lines := rest.count(b"\n"):
+            end = rest.rindex(b"\n")
+            yield b"".join([*begun, rest[:end]]), lines
+            begun = [rest[end + 1 :]]
             size = len(begun[0])
         else:
-            begun.append(piece)
+            begun.append(rest)
             if not piece:
                 yield b"", 0
-    if last := b"".join(begun):
+    if size > LONGEST_LINE and leave_out is not None:
+        leave_out(size)
+        yield b"", 1
+    elif last := b"".join(begun):
         yield last, 1

@@ -1,79 +1,55 @@
 """Growing files and standard input as sources: JSON lines, with the position kept in the store.
 
-A line counts once its line feed has been written. The position of a file is its identity (device
-and inode), the offset of the next byte, the number of lines before it, and a hash of the first
-bytes; it is committed together with the posts. So a file that was rotated or truncated, even while
-the service was down, is noticed: the rest of a rotated file is read if it is still in its folder,
-and a truncated or replaced file is read from its beginning.
+A line counts once its line feed has been written. The position of a file is committed together with
+the posts (see `rotation`). So a file that was rotated, truncated or edited, even while the service
+was down, is noticed: the rest of a rotated file is read, then every file that had the name after
+it, and at last the one that has it now. An edited file is read on after the last line read, and a
+truncated or replaced one from its beginning.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 import os
 import secrets
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass, replace
+from contextlib import suppress
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any
+
+import msgspec
 
 from watchword._files import FileIdentity, file_identity
 from watchword.data.lines import (
     BYTE_ORDER_MARK,
     LineBlock,
-    TooLongError,
     Wait,
     line_batches,
+    too_long,
     whole_lines,
 )
 from watchword.errors import DataFormatError
 from watchword.service.logs import say
 from watchword.service.records import Position
+from watchword.service.rotation import (
+    DAMAGED,
+    HEAD,
+    FilePlace,
+    NamedFile,
+    OpenFile,
+    after,
+    file_of,
+    hash_of,
+    missing_between,
+)
 from watchword.service.sources import Sink, incoming_posts
 
 _PIECE = 1 << 19  # bytes: a few thousand posts per transaction
-_HEAD = 256  # bytes that identify a file
 _POLL = 0.25  # seconds between looks at a file that does not grow
 _LINGER = 5.0  # seconds to keep reading a replaced file: its writer may notice later
+_SETTLING = 20  # looks at a truncated file that is still being written anew
 _LONGEST_PATH = 900  # bytes: it is a part of ids of posts
-_GZIP = b"\x1f\x8b"
-
-
-@dataclass(frozen=True)
-class _FilePlace:
-    """How far a file was read; `generation` counts files that had this name."""
-
-    device: int = 0
-    inode: int = 0
-    offset: int = 0
-    lines: int = 0
-    generation: int = 0
-    head: str = ""
-    head_size: int = 0
-
-    @classmethod
-    def parse(cls, text: str | None) -> _FilePlace | None:
-        if text is None:
-            return None
-        try:
-            return cls(**json.loads(text))
-        except (ValueError, TypeError):
-            raise DataFormatError(f"the stored position {text!r} is not a file position") from None
-
-    def spelt(self) -> str:
-        return json.dumps(asdict(self))
-
-    def fits(self, file: Any) -> bool:
-        """Return whether it is a place in this file, which has only grown since."""
-        status = os.fstat(file.fileno())
-        if (self.device, self.inode) != file_identity(status) or status.st_size < self.offset:
-            return False
-        return _hash(_begin(file, self.head_size)) == self.head
 
 
 class FollowedFile:
@@ -94,70 +70,146 @@ class FollowedFile:
         self.poll = poll
         self.linger = linger
         self.once = once
-        self.place: _FilePlace | None = None  #: how far it has been read
+        self._reading: _Reading | None = None
+        self._finished: dict[FileIdentity, tuple[int, int]] = {}  # files that were read, and when
         self._refused: FileIdentity | None = None  # the file that had the name and must not be read
 
     def read(self, into: Sink) -> None:
         """Read lines until the sink stops or, if only `once`, to the present end of the file."""
-        place = _FilePlace.parse(into.position(self.name))
-        successor = None
-        if place is not None and (rotated := self._rotated(place)) is not None:
-            place, successor = self._read_file(rotated, into, place)
+        place = FilePlace.parse(into.position(self.name))
+        successor, was_deleted = None, False
         while True:
-            place, successor = self._read_file(successor or self._opened(into), into, place)
-            if self.once:
+            if successor is None or place is None:
+                file, begin = self._resumed(place, into)
+            else:
+                file, begin = successor, self._begin_of(successor, place, was_deleted=was_deleted)
+            place, successor, was_deleted = self._read_file(file, into, begin)
+            if self.once and successor is None:
                 return
 
     def lag(self) -> tuple[str, int] | None:
-        """Return the number of bytes that are not read yet; None before the file was opened."""
-        if self.place is None:
+        """Return the number of bytes that are not read yet; None before a file was opened."""
+        if (reading := self._reading) is None:
             return None
-        with suppress(OSError):
-            return "bytes", max(0, self.path.stat().st_size - self.place.offset)
+        with suppress(OSError, ValueError):  # it may be closed meanwhile
+            file, place = reading.file, reading.place
+            later = sum(other.size for other in self._unread_after(file, place))
+            return "bytes", max(0, file.status().st_size - place.offset) + later
         return None
 
-    def is_now(self, file: Any) -> bool:
+    def is_now(self, file: OpenFile) -> bool:
         """Return whether the path still names this open file; True while it does not exist."""
         try:
-            return file_identity(self.path.stat()) == file_identity(os.fstat(file.fileno()))
+            return file_identity(self.path.stat()) == file.identity
         except OSError:  # between two files
             return True
 
-    def successor_of(self, file: Any, into: Sink) -> Any:
-        """Return the file that has the name now, opened; None as long as there is none to read."""
-        with suppress(FileNotFoundError):  # between two files
-            return self._open_unless(file_identity(os.fstat(file.fileno())), into)
+    def successor_of(self, file: OpenFile | None, place: FilePlace, into: Sink) -> OpenFile | None:
+        """Return the file that had the name after a file that is read, or after one that is gone.
+
+        None as long as there is none to read.
+        """
+        identity = None  # it cannot be known if the folder must not be searched
+        try:
+            if file is not None and self.is_now(file):
+                self._note(file.identity, into)
+                return None
+            for other in self._unread_after(file, place)[:1]:
+                identity = other.identity
+                opened = self._open(other.path)
+                self._note(opened.identity, into)
+                if opened.identity == identity:
+                    return opened
+                opened.close()  # renamed in between: look again
+        except FileNotFoundError:  # the same, or between two files
+            pass
+        except PermissionError:
+            self._note(identity, into, is_readable=False)
         return None
 
-    def _opened(self, into: Sink) -> Any:
+    def _unread_after(self, file: OpenFile | None, place: FilePlace) -> list[NamedFile]:
+        """Return the files that had the name after a file, unless they were read to their ends."""
+        later = after(file, place, self.path)
+        return [
+            other
+            for other in later
+            if self._finished.get(other.identity) != (other.modified, other.size)
+        ]
+
+    def _resumed(self, place: FilePlace | None, into: Sink) -> tuple[OpenFile, FilePlace]:
+        """Return the file to read, and where to begin, given where reading ended."""
+        if place is None:
+            file = self._opened(into)
+            modified = file.status().st_mtime_ns
+            begin = msgspec.structs.replace(FilePlace().within(file), modified=modified)
+            # So that it is found again if it is rotated before its first lines are committed.
+            into.put([], Position(self.name, begin.spelt()))
+            return file, begin
+        if (same := file_of(place, self.path)) is not None:
+            if not self.is_now(same):
+                say("reading the rest of a rotated file", source=self.name, path=str(same.path))
+            same.is_copy = same.identity != place.identity
+            return same, place.within(same)
+        file = self._opened(into)
+        self._settle(file, into)
+        if (edited := self._after_edit(file, place)) is not None:
+            return file, edited
+        if file.identity == place.identity:
+            event = "file was truncated"
+            say(event, level=logging.WARNING, source=self.name, offset=place.offset)
+            return file, place.beginning_of(file)
+        into.miss(1, "file was replaced, and the rest of the former file was not found")
+        if (oldest := self.successor_of(None, place, into)) is not None:
+            file.close()
+            file = oldest
+        return file, place.beginning_of(file)
+
+    def _begin_of(self, file: OpenFile, place: FilePlace, *, was_deleted: bool) -> FilePlace:
+        """Return where to begin in the file that follows one that was read to its end."""
+        # Programs that edit a file often write a new one.
+        is_edited = was_deleted and file.path == self.path
+        edited = self._after_edit(file, place) if is_edited else None
+        return place.beginning_of(file) if edited is None else edited
+
+    def _after_edit(self, file: OpenFile, place: FilePlace) -> FilePlace | None:
+        """Return where to go on in a file that was edited, None if it was not; log it."""
+        edited = place.after_edit(file) if place.offset else None
+        if edited is not None:
+            event = "file was edited: reading goes on after the last line that was read"
+            say(event, level=logging.WARNING, source=self.name, line=place.lines)
+        return edited
+
+    def _settle(self, file: OpenFile, into: Sink) -> None:
+        """Wait for a file that is just written anew: what it holds says whether it was edited."""
+        size = -1
+        for _ in range(0 if self.once else _SETTLING):
+            if (now := file.status().st_size) == size:
+                return
+            size = now
+            into.pause(self.poll)
+
+    def _opened(self, into: Sink) -> OpenFile:
         """Open the file; unless it is read only once, wait until there is one to read."""
         if self.once:
-            return self._open()
+            return self._open(self.path)
         is_told = False
         while True:
+            identity = None
             try:
-                if (file := self._open_unless(None, into)) is not None:
-                    return file
+                identity = file_identity(self.path.stat())
+                file = self._open(self.path)
+                self._note(file.identity, into)
+                return file
+            except PermissionError:
+                self._note(identity, into, is_readable=False)
             except FileNotFoundError:
                 if not is_told:
                     say("file does not exist yet", level=logging.WARNING, source=self.name)
                 is_told = True
             into.pause(self.poll)
 
-    def _open_unless(self, known: FileIdentity | None, into: Sink) -> Any:
-        """Open the file that has the name now; None if it is known or must not be read yet."""
-        found = None  # it cannot be known if the folder must not be searched
-        try:
-            found = file_identity(self.path.stat())
-            file = None if found == known else self._open()
-        except PermissionError:
-            self._note(found, into, is_readable=False)
-            return None
-        self._note(found if file is None else file_identity(os.fstat(file.fileno())), into)
-        return file
-
     def _note(self, found: FileIdentity | None, into: Sink, *, is_readable: bool = True) -> None:
-        """Note whether the file that has the name may be read; log it once if it must not."""
+        """Note whether the file that is next may be read; log it once if it must not."""
         is_other = None not in (self._refused, found) and found != self._refused
         if is_other:
             event = "file was replaced before it was readable: its lines were not read"
@@ -170,97 +222,108 @@ class FollowedFile:
             self._refused = found
         into.state = "reading" if is_readable else "unreadable"
 
-    def _open(self) -> Any:
+    def _open(self, path: Path) -> OpenFile:
         # Not by opening it: that would wait for the other end of a named pipe.
-        if not S_ISREG(self.path.stat().st_mode):
-            kind = "a folder" if self.path.is_dir() else "a pipe or device"
-            raise DataFormatError(f"{self.path} is {kind}: follow a file, or - for a pipe")
-        return self.path.open("rb", buffering=0)
+        if not S_ISREG(path.stat().st_mode):
+            kind = "a folder" if path.is_dir() else "a pipe or device"
+            raise DataFormatError(f"{path} is {kind}: follow a file, or - for a pipe")
+        file = OpenFile(path)
+        if file.is_compressed and path == self.path:
+            file.close()
+            raise DataFormatError(f"{path} is compressed: only plain files can be followed")
+        return file
 
-    def _resume(self, file: Any, place: _FilePlace | None) -> _FilePlace:
-        """Return where to begin in an opened file, given where reading ended."""
-        if os.pread(file.fileno(), 2, 0) == _GZIP:
-            raise DataFormatError(f"{self.path} is compressed: only plain files can be followed")
-        device, inode = file_identity(os.fstat(file.fileno()))
-        if place is None:
-            return _FilePlace(device, inode)
-        if place.fits(file):
-            return place
-        is_other = (place.device, place.inode) != (device, inode)
-        what = "file was replaced" if is_other else "file was truncated"
-        say(what, level=logging.WARNING, source=self.name, offset=place.offset)
-        return _FilePlace(device, inode, generation=place.generation + 1)
+    def _read_file(
+        self, file: OpenFile, into: Sink, place: FilePlace
+    ) -> tuple[FilePlace, OpenFile | None, bool]:
+        """Read an opened file and close it.
 
-    def _rotated(self, place: _FilePlace) -> Any:
-        """Return the file of a place, opened, if it was renamed while it was not followed."""
-        with suppress(OSError):
-            if file_identity(self.path.stat()) == (place.device, place.inode):
-                return None
-        for other in _files_in(self.path.parent):
-            with suppress(OSError), ExitStack() as closing:
-                file = closing.enter_context(other.open("rb", buffering=0))
-                if place.fits(file):
-                    say("reading the rest of a rotated file", source=self.name, path=str(other))
-                    closing.pop_all()
-                    return file
-        return None
-
-    def _read_file(self, file: Any, into: Sink, place: _FilePlace | None) -> tuple[_FilePlace, Any]:
-        """Read an opened file and close it; return where reading ended, and its successor."""
+        Return where reading ended, the successor, and whether the file was deleted.
+        """
         with file:
-            reading = _Reading(self, file, into, self._resume(file, place))
+            reading = self._reading = _Reading(self, file, into, place)
             try:
-                return reading.read(), reading.successor
+                try:
+                    reading.read()
+                except DAMAGED as error:
+                    into.miss(1, f"compressed file is damaged ({error}): its rest was not read")
+                    reading.wait_for_successor()
+                if self.once and not reading.is_truncated and reading.successor is None:
+                    reading.look_for_successor()
+                if reading.successor is not None:
+                    self._report_missing(file, reading.successor, into)
+                    status = file.status()
+                    self._finished[file.identity] = status.st_mtime_ns, status.st_size
+                return reading.place, reading.successor, file.status().st_nlink == 0
             except BaseException:
                 if reading.successor is not None:
                     reading.successor.close()
                 raise
 
+    def _report_missing(self, file: OpenFile, successor: OpenFile, into: Sink) -> None:
+        """Report files between two others that were not found."""
+        missing = missing_between(file, successor, self.path)
+        if missing:  # unless a rotation is just going on
+            into.pause(self.poll)
+            missing = min(missing, missing_between(file, successor, self.path))
+        if missing:
+            into.miss(missing, "rotated files were not found: their lines were not read")
+
 
 class _Reading:
     """Reads one opened file from a place to its end or, if it is followed, to its successor."""
 
-    def __init__(self, source: FollowedFile, file: Any, into: Sink, place: _FilePlace) -> None:
+    def __init__(self, source: FollowedFile, file: OpenFile, into: Sink, place: FilePlace) -> None:
         self._source = source
-        self._file = file
+        self.file = file
         self._into = into
-        self._place = place
+        self.place = place
         # Kept: the file may be written anew between being read and its lines being handed over.
-        self._begin = _begin(file, place.head_size)
-        self._is_truncated = False
-        self.successor: Any = None  # the file that has the name now, opened
+        self._begin = file.bytes_at(0, place.head_size)
+        self._too_long = 0  # size of a line that is left out
+        self.is_truncated = False
+        self.successor: OpenFile | None = None  # the file that had the name next
         self._leave_at = 0.0
 
-    def read(self) -> _FilePlace:
-        """Read all lines and return the place after the last."""
-        self._file.seek(self._place.offset)
-        try:
-            for data, lines in whole_lines(self._pieces()):
-                if self._is_truncated:  # what was begun will not get its end
-                    break
-                if lines:
-                    self._place = self._source.place = self._read_block(data, lines)
-                else:
-                    self._into.check()
-        except TooLongError as error:
-            line = self._place.lines + 1
-            raise DataFormatError(f"{self._source.path}, line {line}: {error}") from None
-        return self._place
+    def read(self) -> None:
+        """Read all lines; then `place` is the one after the last."""
+        self.file.seek(self.place.offset)
+        for data, lines in whole_lines(self._pieces(), self._leave_out):
+            if self.is_truncated:  # what was begun will not get its end
+                break
+            if lines:
+                self._read_block(data, lines)
+            else:
+                self._into.check()
+
+    def _leave_out(self, size: int) -> None:
+        self._too_long = size
+
+    def look_for_successor(self) -> None:
+        """Look for the file that had the name next."""
+        self.successor = self._source.successor_of(self.file, self.place, self._into)
+
+    def wait_for_successor(self) -> None:
+        """Wait until there is a file that had the name next; not if the file is read only once."""
+        self.look_for_successor()
+        while self.successor is None and not self._source.once:
+            self._into.pause(self._source.poll)
+            self.look_for_successor()
 
     def _pieces(self) -> Iterator[bytes]:
         """Yield what is appended; end when the file has a successor, or is truncated."""
         is_last_look = self._source.once
         while True:
-            piece = self._file.read(_PIECE)
+            piece = self.file.read(_PIECE)
             # After reading: a rewritten file may be longer than before.
-            is_other = _hash(_begin(self._file, self._place.head_size)) != self._place.head
+            is_other = not self.file.is_compressed and not self.place.is_in(self.file)
             # After that: a truncation in between also changes the first bytes.
-            if os.fstat(self._file.fileno()).st_size < self._file.tell():
+            if not self.file.is_compressed and self.file.status().st_size < self.file.tell():
                 # The file was longer when it was read, so the piece is from before the truncation.
                 yield piece[: piece.rfind(b"\n") + 1]
                 is_other = True
             if is_other:
-                self._is_truncated = True
+                self.is_truncated = True
                 return
             if piece:
                 yield piece
@@ -276,48 +339,45 @@ class _Reading:
     def _may_leave(self) -> bool:
         """Return whether the file has had a successor for seconds, or its successor has one."""
         if self.successor is None:
-            self.successor = self._source.successor_of(self._file, self._into)
-            self._leave_at = time.monotonic() + self._source.linger
+            self.look_for_successor()
+            linger = 0.0 if self.file.is_copy else self._source.linger
+            self._leave_at = time.monotonic() + linger
         if self.successor is None:
             return False
         return time.monotonic() >= self._leave_at or not self._source.is_now(self.successor)
 
-    def _read_block(self, data: bytes, lines: int) -> _FilePlace:
-        """Hand over the posts of complete lines, and return the place after them."""
-        place = self._place
-        end = place.offset + len(data)
-        if self._file.tell() != end:  # the last line may lack its line feed
-            end += 1
-        self._begin = (self._begin + data[:_HEAD] + b"\n")[: min(end, _HEAD)]
-        ahead = replace(
+    def _read_block(self, data: bytes, lines: int) -> None:
+        """Hand over the posts of complete lines, and move the place behind them."""
+        place, size = self.place, len(data) + self._too_long
+        has_end = self.file.tell() != place.offset + size  # the last line may lack its line feed
+        end = place.offset + size + has_end
+        last = data[data.rfind(b"\n") + 1 :][-HEAD:] + b"\n" * has_end
+        self._begin = (self._begin + data[:HEAD] + b"\n")[: min(end, HEAD)]
+        if self._too_long:
+            self._begin = self.file.bytes_at(0, min(end, HEAD))
+            last = self.file.bytes_at(end - min(size + has_end, HEAD), HEAD)
+        last = last[-HEAD:]
+        ahead = msgspec.structs.replace(
             place,
             offset=end,
             lines=place.lines + lines,
             head_size=len(self._begin),
-            head=_hash(self._begin),
+            head=hash_of(self._begin),
+            tail_size=len(last),
+            tail=hash_of(last),
+            modified=self.file.status().st_mtime_ns,
         )
         if not place.lines:
             data = data.removeprefix(BYTE_ORDER_MARK)
-        texts = self._into.texts(LineBlock(data, lines, place.lines + 1))
         prefix = f"{self._source.path}#{place.generation}:"
+        texts = self._into.texts(LineBlock(data, lines, place.lines + 1), f"{prefix}{{}}".format)
+        if self._too_long:
+            line = place.lines + 1
+            self._into.reject(too_long(self._too_long), f"{prefix}{line}", f"line {line}")
+            self._too_long = 0
         posts = incoming_posts(texts, lambda line: f"{prefix}{line}")
         self._into.put(posts, Position(self._source.name, ahead.spelt()))
-        return ahead
-
-
-def _files_in(folder: Path) -> list[Path]:
-    with suppress(OSError):
-        return sorted(one for one in folder.iterdir() if one.is_file())
-    return []
-
-
-def _begin(file: Any, size: int) -> bytes:
-    return os.pread(file.fileno(), size, 0) if size else b""
-
-
-def _hash(begin: bytes) -> str:
-    """Return a hash of the first bytes of a file; none if there are none."""
-    return hashlib.sha256(begin).hexdigest()[:32] if begin else ""
+        self.place = ahead
 
 
 class StandardInput:
@@ -332,8 +392,11 @@ class StandardInput:
         """Read lines until the end of the input."""
         # Posts without an id must differ from those of every earlier run.
         prefix = f"stdin#{secrets.token_hex(8)}:"
-        for batch in line_batches("-", Wait(idle=_POLL)):
+
+        def leave_out(line: int, size: int) -> None:
+            into.reject(too_long(size), f"{prefix}{line}", f"line {line}")
+
+        for batch in line_batches("-", Wait(idle=_POLL), leave_out=leave_out):
             into.check()
-            texts = into.texts(batch)
-            if texts:
-                into.put(incoming_posts(texts, lambda line: f"{prefix}{line}"), None)
+            texts = into.texts(batch, f"{prefix}{{}}".format)
+            into.put(incoming_posts(texts, lambda line: f"{prefix}{line}"), None)

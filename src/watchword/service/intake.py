@@ -19,7 +19,8 @@ from watchword._arrays import FloatArray, IntArray
 from watchword._checks import Label
 from watchword.service.alerts import Raised, write_alerts
 from watchword.service.choices import ReadingOrder
-from watchword.service.records import IncomingPost, Position, Receipt, micros, now
+from watchword.service.records import IncomingPost, Position, Receipt, RejectedLine, micros, now
+from watchword.service.rejected import write_rejected
 from watchword.service.replays import replayed
 from watchword.service.rows import Detector, Layouts, SubjectRows, cut
 from watchword.service.store import MOST_ID_BYTES, Session, Store, blobs, encoded, encoded_all
@@ -37,6 +38,7 @@ class PostBatch:
 
     posts: Sequence[IncomingPost]
     position: Position | None = None
+    rejected: Sequence[RejectedLine] = ()
     receipt: Future[Receipt] = field(default_factory=Future)
 
 
@@ -128,6 +130,7 @@ class Intake:
                 if one.position is not None
             ],
         )
+        write_rejected(session, [line for batch in group.batches for line in batch.rejected])
         return taken, alerts
 
     def _advance(

@@ -42,6 +42,18 @@ class Position:
     position: str
 
 
+class RejectedLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A line or entry of a source that was left out: what identifies it there, and the reason.
+
+    A post without an id would have had `line` as its id. There is nothing of its content.
+    """
+
+    source: str
+    line: str
+    reason: str
+    at: datetime
+
+
 @dataclass(frozen=True)
 class Receipt:
     """The result of a batch: new posts, posts that were already there, ids of new alerts.

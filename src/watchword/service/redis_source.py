@@ -148,8 +148,12 @@ class RedisStream:
         keys = [key.decode() for key, _ in entries]
         lines = [self._line(into, key.decode(), fields) for key, fields in entries]
         block = LineBlock(b"\n".join(lines), len(lines), 1)
-        texts = into.texts(block, lambda line: f"entry {keys[line - 1]}")
-        posts = incoming_posts(texts, lambda line: f"{self.name}#{keys[line - 1]}")
+
+        def identity(line: int) -> str:
+            return f"{self.name}#{keys[line - 1]}"
+
+        texts = into.texts(block, identity, lambda line: f"entry {keys[line - 1]}")
+        posts = incoming_posts(texts, identity)
         into.put(posts, Position(self.name, keys[-1]))
         client.xack(self.address.stream, self._group, *keys)
 
@@ -165,6 +169,6 @@ class RedisStream:
                 name: fields[name.encode()].decode() for name in _FIELDS if name.encode() in fields
             }
         except UnicodeDecodeError:
-            into.skip(Flaw("not UTF-8"), f"entry {key}")
+            into.reject(Flaw("not UTF-8"), f"{self.name}#{key}", f"entry {key}")
             return b""
         return json.dumps(known).encode()

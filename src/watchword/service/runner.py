@@ -34,6 +34,7 @@ from watchword.service.records import (
     ModelVersion,
     Position,
     Receipt,
+    RejectedLine,
     Statistics,
     moment,
 )
@@ -185,17 +186,21 @@ class Service(Alerts, Subjects):
     # Posts
 
     def submit(
-        self, posts: Sequence[IncomingPost], position: Position | None = None
+        self,
+        posts: Sequence[IncomingPost],
+        position: Position | None = None,
+        rejected: Sequence[RejectedLine] = (),
     ) -> Future[Receipt]:
         """Queue posts; the future has the receipt once they are committed.
 
-        Posts of one call are committed together, with the position of their source, which may come
-        without posts. Raise `TypeError` or `ValueError` for posts that cannot be kept, `BusyError`
-        if too many are waiting; the future raises `StoreUnavailableError` if the store cannot be
-        written now. In both cases nothing is stored; retry with the same posts.
+        Posts of one call are committed together, with the position of their source and the lines
+        that were rejected on the way, which may come without posts. Raise `TypeError` or
+        `ValueError` for posts that cannot be kept, `BusyError` if too many are waiting; the future
+        raises `StoreUnavailableError` if the store cannot be written now. In both cases nothing is
+        stored; retry with the same posts.
         """
         check_posts(posts)
-        return self.writer.submit(PostBatch(posts, position))
+        return self.writer.submit(PostBatch(posts, position, rejected))
 
     def position(self, source: str) -> str | None:
         """Return how far a source has been read, as committed; None at its beginning."""

@@ -19,7 +19,7 @@ from watchword.data.texts import Texts, texts_in
 from watchword.errors import BusyError, StoreUnavailableError, WatchwordError
 from watchword.service.bodies import FieldCheck, FlawsTo, first_flaw, incoming
 from watchword.service.logs import logger, say
-from watchword.service.records import IncomingPost, Position
+from watchword.service.records import IncomingPost, Position, RejectedLine, moment, now
 
 if TYPE_CHECKING:
     from watchword.service.metrics import Metrics
@@ -64,6 +64,7 @@ class Sink:
         self._metrics = metrics
         self._bad_lines = 0
         self.fields = FieldCheck(name)
+        self._rejected: list[RejectedLine] = []
         self.stopping = threading.Event()
         self.state: SourceState = "reading"
         self.missing_files = 0  # rotated files that were not found
@@ -73,8 +74,15 @@ class Sink:
         return self._when_possible(lambda: self._service.position(source))
 
     def put(self, posts: Sequence[IncomingPost], position: Position | None) -> None:
-        """Hand over posts and the position after them; return when they are committed."""
-        self._when_possible(lambda: self._service.submit(posts, position).result())
+        """Hand over posts, the position after them and the lines rejected since the last time.
+
+        Return when they are committed.
+        """
+        rejected = tuple(self._rejected)
+        if not (posts or rejected or position):
+            return
+        self._when_possible(lambda: self._service.submit(posts, position, rejected).result())
+        self._rejected = []
 
     def _when_possible(self, action: Callable[[], _Result]) -> _Result:
         wait = _SHORTEST_WAIT
@@ -86,18 +94,28 @@ class Sink:
             except StoreUnavailableError as error:
                 wait = self.hold("source waits for the store", str(error), wait)
 
-    def texts(self, batch: LineBatch, place: Callable[[int], str] = "line {}".format) -> Texts:
-        """Return the posts of a batch of lines; report the others as bad lines.
+    def texts(
+        self,
+        batch: LineBatch,
+        identity: Callable[[int], str],
+        place: Callable[[int], str] = "line {}".format,
+    ) -> Texts:
+        """Return the posts of a batch of lines; reject the other lines.
 
-        `place` says where a line is, given its number.
+        Given the number of a line, `identity` identifies it, and `place` says where it is.
         """
         self.fields.look_at_lines(batch)
-        bad = FlawsTo(lambda flaw, line: self.skip(flaw, "" if line is None else place(line)))
+
+        def reject(flaw: Flaw, line: int | None) -> None:
+            self.reject(flaw, identity(line or 0), "" if line is None else place(line))
+
+        bad = FlawsTo(reject)
         return _without_flaws(texts_in(batch, bad, name=self._name), bad)
 
-    def skip(self, flaw: Flaw, place: str) -> None:
-        """Report a bad line or entry, which is left out."""
+    def reject(self, flaw: Flaw, identity: str, place: str) -> None:
+        """Report a line or entry, which is left out and put into the table of rejected ones."""
         self._bad_lines += 1
+        self._rejected.append(RejectedLine(self._name, identity, flaw.private, moment(now())))
         if self._metrics is not None:
             self._metrics.add("bad_lines", _BAD_LINES, source=self._name)
         if self._bad_lines <= _REPORTED:

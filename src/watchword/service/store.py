@@ -470,8 +470,14 @@ _DELIVERIES = (
     "CREATE INDEX deliveries_due ON deliveries (webhook, next_at, alert) WHERE state = 'due'",
 )
 
+_REJECTED = (
+    "CREATE TABLE rejected (id {counter}, source {bytes} NOT NULL, line {bytes} NOT NULL, "
+    "reason {text} NOT NULL, at {whole} NOT NULL)",
+    "CREATE UNIQUE INDEX rejected_by_line ON rejected (source, line)",
+)
+
 #: Statements that lead from the version before to each version.
-STEPS: Mapping[int, tuple[str, ...]] = {1: _FIRST, 2: _MARKS, 3: _DELIVERIES}
+STEPS: Mapping[int, tuple[str, ...]] = {1: _FIRST, 2: _MARKS, 3: _DELIVERIES, 4: _REJECTED}
 
 #: The tables that hold something about a subject.
 PERSONAL = ("texts", "posts", "post_index", "deliveries", "marks", "alerts", "lessons", "subjects")

@@ -1,4 +1,4 @@
-"""watchword service token, webhook, marks and backup: commands that open the store."""
+"""watchword service token, webhook, marks, rejected and backup: commands that open the store."""
 
 from __future__ import annotations
 
@@ -187,6 +187,17 @@ def export(store: Store) -> None:
 
     for one in training_texts(store):
         emit([as_json_data(one)])
+
+
+@verb(group=service, example="watchword service rejected")
+@opened_store
+@table_option
+def rejected(store: Store, table: bool) -> None:
+    """List the lines and entries of sources that were left out, and why; the newest 10,000."""
+    from watchword.service.records import as_json_data
+    from watchword.service.rejected import rejected_lines
+
+    show_records([as_json_data(line) for line in rejected_lines(store)], table=table)
 
 
 @verb(
