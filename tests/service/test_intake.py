@@ -24,6 +24,7 @@ from waiting import wait_until
 from watchword.errors import BusyError
 from watchword.service.intake import Group
 from watchword.service.records import IncomingPost, Position, Receipt
+from watchword.service.replays import replayed
 
 
 @pytest.fixture
@@ -227,6 +228,24 @@ def test_a_late_post_is_read_in_its_place_if_the_order_is_by_time(store_url, mod
         expected = [late, first, second, post("bob", 1), post("bob", 2)]
         assert vectors(service) == watched(small_model(), policy, expected)
         assert service.subject("ann").first_time == START
+
+
+def test_a_post_of_the_future_makes_no_later_post_late(store_url, model, monkeypatch):
+    replays = Mock(wraps=replayed)
+    monkeypatch.setattr("watchword.service.intake.replayed", replays)
+    future = IncomingPost("ann", "1", "lovely garden", START.replace(year=2099))
+    second, third = post("ann", 2, "tired"), post("ann", 3, "cannot sleep")
+    policy = ww.Overtakes(RISK, margin=100)
+    with opened(store_url, model, policy, order="time") as service:
+        send(service, future)
+        send(service, second)
+        send(service, third)
+        assert not replays.called
+        late = post("ann", 4, "again", minutes=0)
+        send(service, late)
+        assert replays.called
+        expected = watched(small_model(), policy, [late, future, second, third])
+        assert vectors(service) == expected
 
 
 def test_a_late_post_may_reveal_an_alert_at_an_earlier_post(store_url, model):

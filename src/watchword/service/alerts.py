@@ -63,7 +63,7 @@ class Raised:
     row: int
     post_id: str
     time: int | None  # in microseconds
-    at: int  # the time; without one, when it arrived
+    at: int  # the time by which it is read
     text: str | None = None
     index: int | None = None
     delay: int = 0

@@ -93,8 +93,9 @@ class FollowedFile:
             return None
         with suppress(OSError, ValueError):  # it may be closed meanwhile
             file, place = reading.file, reading.place
-            later = sum(other.size for other in self._unread_after(file, place))
-            return "bytes", max(0, file.status().st_size - place.offset) + later
+            later = self._unread_after(file, place, by_content=False)
+            rest = max(0, file.status().st_size - place.offset)
+            return "bytes", rest + sum(other.size for other in later)
         return None
 
     def is_now(self, file: OpenFile) -> bool:
@@ -127,12 +128,13 @@ class FollowedFile:
             self._note(identity, into, is_readable=False)
         return None
 
-    def _unread_after(self, file: OpenFile | None, place: FilePlace) -> list[NamedFile]:
+    def _unread_after(
+        self, file: OpenFile | None, place: FilePlace, *, by_content: bool = True
+    ) -> list[NamedFile]:
         """Return the files that had the name after a file, unless they were read to their ends."""
-        later = after(file, place, self.path)
         return [
             other
-            for other in later
+            for other in after(file, place, self.path, by_content=by_content)
             if self._finished.get(other.identity) != (other.modified, other.size)
         ]
 

@@ -24,7 +24,7 @@ from watchword.service.rejected import write_rejected
 from watchword.service.replays import replayed
 from watchword.service.rows import Detector, Layouts, SubjectRows, cut
 from watchword.service.store import MOST_ID_BYTES, Session, Store, blobs, encoded, encoded_all
-from watchword.service.stored_posts import hashed
+from watchword.service.stored_posts import hashed, reading_time
 
 INSERT_POSTS = (
     "INSERT INTO posts (id, subject, post_id, number, time, arrived, layout, contribution) "
@@ -139,7 +139,7 @@ class Intake:
         """Read the posts; return the number of each and the new alerts."""
         where = np.array(taken.rows, np.int64)
         numbers = _numbers(taken.rows, rows.posts)
-        known = [one if one is not None else rows.arrived for one in taken.times]
+        known = [reading_time(time, rows.arrived) for time in taken.times]
         by_time = self._settings.order == "time"
         late: set[int] = set()  # rows with a post that is earlier than one read before
         if by_time:
@@ -250,7 +250,7 @@ def _check_post(number: int, post: IncomingPost) -> None:
 def _taken(posts: list[IncomingPost], arrived: int | None) -> _Taken:
     """Return the posts without repetitions within the group; rows are numbered by appearance.
 
-    With `arrived`, they are sorted by time; that is the time of posts without one.
+    With `arrived`, they are sorted by the time by which they are read.
     """
     subjects, ids = list(map(attrgetter("subject"), posts)), list(map(attrgetter("id"), posts))
     times = [None if post.time is None else micros(post.time) for post in posts]
@@ -261,7 +261,7 @@ def _taken(posts: list[IncomingPost], arrived: int | None) -> _Taken:
         repeated = {at for at, pair in enumerate(pairs) if first.setdefault(pair, at) != at}
         order = [at for at in order if at not in repeated]
     if arrived is not None:
-        known = [arrived if one is None else one for one in times]
+        known = [reading_time(time, arrived) for time in times]
         order.sort(key=known.__getitem__)
     if order != list(range(len(posts))):
         subjects, ids = [subjects[at] for at in order], [ids[at] for at in order]

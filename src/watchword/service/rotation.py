@@ -32,9 +32,6 @@ from watchword.errors import DataFormatError
 DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)  #: errors of reading a compressed file
 HEAD = 256  #: first bytes of a file, and last ones read, that identify a place
 _GZIP = b"\x1f\x8b"
-# Programs may write to a rotated file for some seconds. A file that was changed long before the one
-# that is being read did not have the name after it, whatever its number.
-_SLACK = 10 * 10**9  # nanoseconds
 _DATE_DIGITS = 6  # of a number: with fewer, it counts rotations
 
 
@@ -73,13 +70,16 @@ class OpenFile:
         return int(self._file.tell())
 
     def bytes_at(self, offset: int, size: int) -> bytes:
-        """Return the bytes at an offset; this moves in a compressed file."""
+        """Return the bytes at an offset."""
         if not size:
             return b""
         if not self.is_compressed:
             return os.pread(self._plain.fileno(), size, offset)
+        before = self.tell()
         self.seek(offset)
-        return self.read(size)
+        data = self.read(size)
+        self.seek(before)
+        return data
 
     def endings(self, size: int) -> Iterator[tuple[int, bytes]]:
         """Yield the offset after each line, and the line's last bytes.
@@ -150,9 +150,9 @@ class FilePlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         device, inode = file.identity
         return FilePlace(device, inode, generation=self.generation + 1, modified=self.modified)
 
-    def is_before(self, other: NamedFile, slack: int = 0) -> bool:
+    def is_before(self, other: NamedFile) -> bool:
         """Return whether a file was changed since, so that it may have had the name later."""
-        return 0 < self.modified <= other.modified + slack
+        return 0 < self.modified <= other.modified
 
     def fits(self, file: OpenFile) -> bool:
         """Return whether a file has the content that was read, and has only grown since."""
@@ -290,25 +290,25 @@ def _fitting(place: FilePlace, path: Path) -> OpenFile | None:
     return None
 
 
-def after(file: OpenFile | None, place: FilePlace, path: Path) -> list[NamedFile]:
+def after(
+    file: OpenFile | None, place: FilePlace, path: Path, *, by_content: bool = True
+) -> list[NamedFile]:
     """Return the files that had the name after a file that is being read, oldest first.
 
-    Without a file, they are those that were changed after the place was reached.
+    Without a file, they are those that were changed after the place was reached. `by_content` looks
+    for a copy of the file if it has no name any more, which may mean to decompress it.
     """
     files = files_named_after(path)
     identity = None if file is None else file.identity
     known = [at for at, other in enumerate(files) if other.identity == identity]
-    if file is not None and not known and place.offset:  # deleted, or compressed meanwhile
+    if by_content and file is not None and not known and place.offset:  # deleted, or compressed
         for at, other in enumerate(files):
             is_rotated = other.number != 0 and place.is_before(other)
             if is_rotated and _is_same(place, other):
                 known = [at]
-    slack = _SLACK if known else 0
-    return [
-        other
-        for other in files[known[-1] + 1 if known else 0 :]
-        if other.number == 0 or place.is_before(other, slack)
-    ]
+    if known:  # names are more reliable than clocks
+        return files[known[-1] + 1 :]
+    return [other for other in files if other.number == 0 or place.is_before(other)]
 
 
 def _is_same(place: FilePlace, other: NamedFile) -> bool:

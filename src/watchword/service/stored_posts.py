@@ -119,6 +119,20 @@ def _number(digest: bytes) -> int:
     return int.from_bytes(digest, "little", signed=True)
 
 
+_AHEAD = 60_000_000  # microseconds that the clock of a sender may be ahead
+
+
+def reading_time(time: int | None, arrived: int) -> int:
+    """Return the time by which a post is read: its own, or that of its arrival.
+
+    The latter if it has none, or one in the future: all later posts would be late.
+
+    >>> reading_time(7, 10), reading_time(None, 10), reading_time(4_000_000_000_000_000, 10)
+    (7, 10, 10)
+    """
+    return arrived if time is None or time > arrived + _AHEAD else time
+
+
 class StoredPost(NamedTuple):
     """A row of the posts; `number` is the place in the order of reading, None while it waits."""
 
@@ -138,8 +152,8 @@ class StoredPost(NamedTuple):
 
     @property
     def at(self) -> int:
-        """The time of the post in microseconds; without one, when it arrived."""
-        return self.arrived if self.time is None else self.time
+        """The time by which the post is read, in microseconds."""
+        return reading_time(self.time, self.arrived)
 
 
 _SELECT = (

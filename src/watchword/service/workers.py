@@ -29,6 +29,7 @@ from watchword.service.metrics import mark_process_dead
 _SOON = 5.0  # seconds: a worker that ends within them cannot work
 _MOST_FAILURES = 3  # of workers in a row, unless one has worked before
 _LONGEST_WAIT = 30.0  # seconds before another start
+_AGAIN = 30.0  # seconds after which a worker is asked to stop again
 _CHECK = 0.2  # seconds between looks at the workers
 
 
@@ -66,7 +67,9 @@ class Worker:
 
         def wait() -> None:
             os.read(self.lifeline, 1)
-            os.kill(os.getpid(), signal.SIGTERM)
+            while True:  # a signal that comes during an import may be lost
+                os.kill(os.getpid(), signal.SIGTERM)
+                time.sleep(_AGAIN)
 
         threading.Thread(target=wait, name="parent", daemon=True).start()
 
@@ -156,7 +159,12 @@ class Supervisor:
     def _end(self) -> None:
         self._pass_on(signal.SIGTERM, None)
         for process, _ in self._running.values():
-            process.wait()
+            while True:
+                try:
+                    process.wait(_AGAIN)
+                    break
+                except subprocess.TimeoutExpired:
+                    process.terminate()
 
 
 @contextmanager
