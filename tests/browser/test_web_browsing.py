@@ -325,6 +325,13 @@ def test_values_of_an_ngram(visit):
     expect(row.locator("td").last).to_have_text(f"{changed.cv:.3f}")
 
 
+def test_an_ngram_that_the_model_lacks_is_said_to_be_missing(visit):
+    page = visit("model")
+    page.fill("#ngram", "zzzz")
+    page.keyboard.press("Enter")
+    expect(page.locator("#ngram-answer")).to_have_text("The model has no such n-gram.")
+
+
 def test_pictures_of_the_model_are_drawn(visit):
     page = visit("model")
     page.select_option("#overview-label", label="control")

@@ -141,6 +141,7 @@ SPARK_WATCH = ("spark", "watch", "model.ww", "arriving", *RISK)
 def test_spark_writes_only_into_folders_of_its_own(here, command, message):
     for name in ("arriving", "notes"):
         (here / name).mkdir(exist_ok=True)
+        (here / name / ".hidden").write_text("")
         (here / name / "1.json").write_text('{"text": "my notes"}')
     assert message in failure(*command, code=2)
     assert (here / "notes" / "1.json").read_text() == '{"text": "my notes"}'
@@ -276,11 +277,16 @@ def test_standard_output_is_not_an_input(here, tmp_path):
     assert data.read_bytes() == before
 
 
-def test_standard_input_is_not_an_output(here, tmp_path):
+@pytest.mark.parametrize(
+    "command",
+    [("train", "-", "-o"), ("evaluate", "model.ww", "-", "--posts", "--json")],
+    ids=["train", "evaluate"],
+)
+def test_standard_input_is_not_an_output(here, tmp_path, command):
     data = tmp_path / "posts.jsonl"
     data.write_bytes((here / "people.jsonl").read_bytes())
     with data.open("rb") as source:
-        done = run("train", "-", "-o", data, "--force", stdin=source)
+        done = run(*command, data, "--force", stdin=source)
     assert done.returncode == 2
     assert "the command reads it as standard input" in done.stderr
 

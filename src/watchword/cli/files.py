@@ -167,18 +167,19 @@ DATA = InputPath()
 # Kinds of files
 
 
+def _head(path: Path) -> bytes:
+    """Return the beginning of a file, decompressed."""
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    if head.startswith(b"\x1f\x8b"):
+        return zlib.decompressobj(_GZIP_FORMAT).decompress(head, _HEAD)
+    return head
+
+
 def _begins(pattern: bytes) -> Callable[[Path], bool]:
-    """Return a function that matches the beginning of a file, decompressed, with a pattern."""
+    """Return a function that matches the beginning of a file with a pattern."""
     compiled = re.compile(pattern, re.DOTALL)
-
-    def fits(path: Path) -> bool:
-        with path.open("rb") as file:
-            begin = file.read(_HEAD)
-        if begin.startswith(b"\x1f\x8b"):
-            begin = zlib.decompressobj(_GZIP_FORMAT).decompress(begin, _HEAD)
-        return compiled.match(begin) is not None
-
-    return fits
+    return lambda path: compiled.match(_head(path)) is not None
 
 
 _RESULT_KEYS = (  # of evaluate and validate; of alerts; of search, tune, explain and erisk run
@@ -193,28 +194,32 @@ _RESULT_KEYS = (  # of evaluate and validate; of alerts; of search, tune, explai
 
 
 def _is_result(path: Path) -> bool:
+    if b"\n{" in _head(path):  # JSON lines, which may be large
+        return False
     result = json.loads(path.read_bytes())
     return isinstance(result, dict) and any(keys <= result.keys() for keys in _RESULT_KEYS)
 
 
 def _is_policy(path: Path) -> bool:
-    policy_from_dict(json.loads(path.read_bytes()))
+    policy_from_dict(json.loads(_head(path)))
     return True
 
 
 def _is_picture(path: Path) -> bool:
-    picture = path.read_bytes()
-    if picture.startswith(b"<svg "):
-        return b'class="ww-svg"' in picture[:_HEAD]
-    return picture.startswith((b"\x89PNG", b"%PDF")) and b"Matplotlib" in picture
+    head = _head(path)
+    if head.startswith(b"<svg "):
+        return b'class="ww-svg"' in head
+    if head.startswith(b"%PDF"):  # it names its maker at the end
+        return b"Matplotlib" in path.read_bytes()
+    return head.startswith(b"\x89PNG") and b"Matplotlib" in head
 
 
-def _has_entry(pattern: str) -> Callable[[Path], bool]:
-    """Return a function that matches the names in a folder with a pattern; empty ones match."""
+def _has_entry(*wanted: str) -> Callable[[Path], bool]:
+    """Return a function for folders with one of these entries, or with hidden ones only."""
 
     def fits(path: Path) -> bool:
         names = [entry.name for entry in path.iterdir()]
-        return not names or any(re.fullmatch(pattern, name) for name in names)
+        return any(name in wanted for name in names) or all(name[0] in "._" for name in names)
 
     return fits
 
@@ -246,8 +251,8 @@ ANSWERS = FileKind(
     "a log of answers", _begins(rb'\{"nick": [^\n]*"decision": [^\n]*"run": \d+\}\n')
 )
 SUBMISSION = FileKind("a file of a submission", _begins(rb"[^\t\n]+\t\t[012]\n"))
-SPARK_DECISIONS = FileKind("an output of spark watch", _has_entry(r"_spark_metadata|part-.*"))
-CHECKPOINT = FileKind("a checkpoint of Spark", _has_entry(r"metadata|offsets|commits|\..*"))
+SPARK_DECISIONS = FileKind("an output of spark watch", _has_entry("_spark_metadata"))
+CHECKPOINT = FileKind("a checkpoint of Spark", _has_entry("metadata", "offsets", "commits"))
 
 
 # The check
@@ -308,7 +313,8 @@ def check_files(ctx: click.Context, *, more: Sequence[Path] = (), kind: FileKind
     for output in outputs:
         _check_parent(output)
         for read in inputs:
-            if output.updates != read.parameter and _is_overwritten(read, output):
+            is_update = output.updates is not None and output.updates == read.parameter
+            if not is_update and _is_overwritten(read, output):
                 raise click.UsageError(
                     f"cannot write to {output}: the command reads it as {read.name} (use another "
                     "file)"
@@ -339,7 +345,7 @@ def _declared(ctx: click.Context) -> Iterator[_UsedFile]:
         if not isinstance(use, InputPath):
             continue
         is_option = isinstance(parameter, click.Option)
-        name = parameter.opts[-1] if is_option else parameter.make_metavar(ctx).strip("[].")
+        name = parameter.opts[-1] if is_option else parameter.human_readable_name
         is_written = isinstance(use, OutputPath | UpdatedPath | ClusterOutput)
         for path in use.paths(ctx.params.get(parameter.name or "")):
             yield _UsedFile(path, name, use, parameter.name, is_written, _status(path))

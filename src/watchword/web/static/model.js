@@ -80,6 +80,10 @@ const overview = (() => {
     }
     const found = await ask("ngram", "/api/ngram", { given: { ...state.settings, ngram } });
     if (!byId("ngram").value.trim()) return; // emptied meanwhile
+    if (found.values.every((value) => value.count === 0)) {
+      byId("ngram-answer").replaceChildren(element("p", { class: "quiet" }, "The model has no such n-gram."));
+      return;
+    }
     const rows = found.values.map((value, at) => {
       const numbers = [count(value.count), ...STEPS.map((step) => number(value[step]))];
       return row([withSwatch(state.about.labels[at]), ...numbers], { class: colourClass(at) });
