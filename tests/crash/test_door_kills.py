@@ -20,6 +20,7 @@ from command_line import ENVIRONMENT
 from doors import LINES, Asker, receiving
 from killing import killable
 from ports import free_port
+from rotating import rotate
 from services import RISK, WORDS, opened, saved_model, small_model, watched
 from waiting import wait_until
 from watchword.service.records import IncomingPost
@@ -89,6 +90,15 @@ def is_stored(asker, body):
     return answer.status == 200
 
 
+def append_and_rotate(path, posts, chance):
+    """Append posts to a file that is rotated twice meanwhile."""
+    third = len(posts) // 3
+    append(path, posts[:third], chance)
+    for part in (posts[third : 2 * third], posts[2 * third :]):
+        rotate(path, ROTATED, compress=chance.random() < 0.3)
+        append(path, part, chance)
+
+
 def append(path, posts, chance):
     """Append posts to a file in pieces that end anywhere."""
     data = "".join(map(line_of, posts)).encode()
@@ -100,11 +110,15 @@ def append(path, posts, chance):
         time.sleep(0.005)
 
 
+ROTATED = tuple(f"posts.jsonl.{number}" for number in range(1, 200))
+
+
 class Feed:
     """Sends a part of the stream to every source, and knows when it has arrived."""
 
-    def __init__(self, asker, path, client, stream):
+    def __init__(self, asker, url, path, client, stream):
         self._asker, self._path, self._client, self._stream = asker, path, client, stream
+        self._url, self._source = url, f"file:{path}".encode()
         self.posts = []
 
     def part(self, number, chance):
@@ -115,7 +129,11 @@ class Feed:
             threading.Thread(
                 target=send_twice, args=(self._asker, parts["http"], own[0]), daemon=True
             ),
-            threading.Thread(target=append, args=(self._path, parts["file"], own[1]), daemon=True),
+            threading.Thread(
+                target=append_and_rotate if self._is_followed() else append,
+                args=(self._path, parts["file"], own[1]),
+                daemon=True,
+            ),
         ]
         for thread in threads:
             thread.start()
@@ -124,8 +142,15 @@ class Feed:
                 self._client.xadd(self._stream, {"json": line_of(post)})
         return threads
 
-    def has_arrived(self, url):
-        with open_store(url) as store:
+    def _is_followed(self):
+        """Return whether the service has begun to read the file: before, it is not rotated."""
+        with open_store(self._url) as store:
+            return store.rows("SELECT count(*) FROM positions WHERE source = ?", self._source) != [
+                (0,)
+            ]
+
+    def has_arrived(self):
+        with open_store(self._url) as store:
             [(count,)] = store.rows("SELECT count(*) FROM posts")
             [(due,)] = store.rows("SELECT count(*) FROM deliveries WHERE state = 'due'")
         return count == len(self.posts) and not due and not self._pending()
@@ -151,7 +176,7 @@ def test_a_killed_service_loses_and_doubles_nothing(store_url, redis_server, tmp
         killer = Killer(program, tmp_path, arguments)
         with open_store(store_url) as store:
             add_webhook(store, receiver.url)
-        feed = Feed(Asker(f"http://127.0.0.1:{port}"), posts_file, client, stream)
+        feed = Feed(Asker(f"http://127.0.0.1:{port}"), store_url, posts_file, client, stream)
         part = 0
         while killer.kills < KILLS:
             threads = feed.part(part, chance)
@@ -160,10 +185,10 @@ def test_a_killed_service_loses_and_doubles_nothing(store_url, redis_server, tmp
             while any(thread.is_alive() for thread in threads):
                 killer.run(chance.uniform(0.5, 4), chance.choice([0, chance.randint(10, 150)]))
         for _ in range(30):
-            if feed.has_arrived(store_url):
+            if feed.has_arrived():
                 break
             killer.run(5)
-        assert feed.has_arrived(store_url)
+        assert feed.has_arrived()
         assert client.xpending(stream, GROUP)["pending"] == 0
         received = {int(headers["Watchword-Alert"]) for _, headers, _ in receiver.received}
     expected = watched(small_model(), RULE, feed.posts)
@@ -221,6 +246,7 @@ def test_a_full_disk_is_answered_with_503_and_costs_nothing(tmp_path):
             answer = asker.post("/posts", body_of(second), kind=LINES)
             assert answer.status == 503, answer
             assert int(answer.headers["retry-after"]) >= 1
+            assert asker.get("/ready").status == 503
         assert asker.get("/health").status == 200
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (hard, hard))
         assert asker.post("/posts", body_of(second), kind=LINES).json["accepted"] == len(second)

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 import watchword as ww
+from command_line import records
 from doors import open_door
 from rotating import BEFORE_SUFFIX, DATED, NUMBERED, rotate
 from services import RISK, opened, saved_model
@@ -292,7 +293,7 @@ def test_a_rotated_file_is_read_to_its_end_and_then_its_successor(folder):
 
 def test_a_rotated_file_is_read_on_until_its_writer_has_noticed(folder, successors, monkeypatch):
     now = [0.0]
-    clock = SimpleNamespace(monotonic=lambda: now[0])
+    clock = SimpleNamespace(monotonic=lambda: now[0], time=lambda: 0.0)
     monkeypatch.setattr("watchword.service.following.time", clock)
     path = folder / "posts.jsonl"
     append(path, line("ann"))
@@ -547,10 +548,9 @@ def test_an_edited_file_is_not_read_twice(folder, edit, is_down, is_new_file):
         wait_for(service, {**expected, "new": 1})
 
 
-@pytest.mark.parametrize("limit", [200])
-def test_a_line_that_is_too_long_is_rejected_and_the_next_ones_are_read(folder, monkeypatch, limit):
-    monkeypatch.setattr("watchword.data.lines.LONGEST_LINE", limit)
-    monkeypatch.setattr("watchword.service.following._PIECE", limit // 2)
+def test_a_line_that_is_too_long_is_rejected_and_the_next_ones_are_read(folder, monkeypatch):
+    monkeypatch.setattr("watchword.data.lines.LONGEST_LINE", 200)
+    monkeypatch.setattr("watchword.service.following._PIECE", 100)
     path = folder / "posts.jsonl"
     append(path, line("ann"), "x" * 1000 + "\n", line("bob"), line("carl") * 3)
     with service_in(folder) as service:
@@ -750,3 +750,39 @@ def test_standard_input_is_read_to_its_end(folder, monkeypatch):
         with Sources(service, [StandardInput()]) as sources:
             sources.wait()
             assert posts(service) == {"ann": 1, "bob": 1}
+
+
+def test_a_line_of_standard_input_that_is_too_long_is_rejected(folder, monkeypatch):
+    monkeypatch.setattr("watchword.data.lines.LONGEST_LINE", 200)
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "w") as pipe:
+        pipe.write(line("ann", id="1") + "x" * 1000 + "\n" + line("bob"))
+    with os.fdopen(reading, "rb") as given, service_in(folder) as service:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(given))
+        with Sources(service, [StandardInput()]) as sources:
+            sources.wait()
+            assert posts(service) == {"ann": 1, "bob": 1}
+        [rejected] = rejected_lines(service.store)
+    assert rejected.line.endswith(":2")
+
+
+def test_rejected_lines_are_listed_without_their_content(folder, monkeypatch):
+    path = folder / "posts.jsonl"
+    append(path, "a secret\n", line("ann"))
+    with service_in(folder) as service, following(service, path, once=True) as sources:
+        sources.wait()
+    monkeypatch.chdir(folder)
+    [listed] = records("service", "rejected", "--store", "watch.db")
+    assert (listed["source"], listed["line"]) == (f"file:{path}", f"{path}#0:1")
+    assert "secret" not in json.dumps(listed)
+
+
+def test_only_the_newest_rejected_lines_are_kept(folder, monkeypatch):
+    monkeypatch.setattr("watchword.service.rejected._MOST", 3)
+    path = folder / "posts.jsonl"
+    append(path, "bad\n" * 5)
+    with service_in(folder) as service:
+        with following(service, path, once=True) as sources:
+            sources.wait()
+        lines = [rejected.line for rejected in rejected_lines(service.store)]
+    assert lines == [f"{path}#0:{number}" for number in (3, 4, 5)]

@@ -10,6 +10,7 @@ from services import RISK, opened, saved_model
 from waiting import wait_until
 from watchword.service.logs import json_logs
 from watchword.service.redis_source import GROUP, RedisStream, StreamAddress
+from watchword.service.rejected import rejected_lines
 from watchword.service.sources import Sink, Sources, Stopped
 
 LATER = ww.Overtakes(RISK, margin=1e9)
@@ -73,6 +74,7 @@ def test_bad_entries_are_reported_skipped_and_acknowledged(service, stream):
         wait_until(lambda: posts(service) == {"ann": 1})
         wait_until(lambda: pending(client, name) == 0)
     assert written.getvalue().count("line skipped") == 3
+    assert len(rejected_lines(service.store)) == 3
 
 
 def test_a_misspelt_field_of_entries_is_reported_once(service, stream, caplog):

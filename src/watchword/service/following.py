@@ -342,7 +342,9 @@ class _Reading:
         """Return whether the file has had a successor for seconds, or its successor has one."""
         if self.successor is None:
             self.look_for_successor()
-            linger = 0.0 if self.file.is_copy else self._source.linger
+            # Renaming a file changes its status: the seconds since then need not be waited again.
+            waited = max(0.0, time.time() - self.file.status().st_ctime)
+            linger = 0.0 if self.file.is_copy else max(0.0, self._source.linger - waited)
             self._leave_at = time.monotonic() + linger
         if self.successor is None:
             return False

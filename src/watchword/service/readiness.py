@@ -1,9 +1,9 @@
 """Readiness: whether posts can be stored and all sources are read, checked in a thread of its own.
 
 Requests to `/ready` only read the latest result, so they never wait for the store, its locks or a
-disk. While commits succeed, nothing is written. After a failed commit, and from time to time while
-no posts arrive, a fact is written: a full disk or a server that only reads cannot be noticed
-otherwise.
+disk. A local disk with hardly any free space counts as full. While commits succeed, nothing is
+written. After a failed commit, and from time to time while no posts arrive, a fact is written:
+a server that only reads cannot be noticed otherwise.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 _EVERY = 1.0  # seconds between checks
 _IDLE = 10.0  # seconds without a commit after which a fact is written
 _LATE = 15.0  # seconds after which a check that has not ended counts as failed
-_LOW_SPACE = 16 << 20  # bytes: with less free space, more is written, as posts would
-_LARGE_FACT = 1 << 16
+_LEAST_SPACE = 1 << 20  # bytes: a small fact fits into a disk that has no room for posts
 
 _NO_ANSWER = "the store does not answer"
 _NOT_WRITABLE = "posts cannot be stored"
@@ -101,15 +100,16 @@ class Readiness:
         except StoreError:
             return _NO_ANSWER
         space = self._service.store.free_bytes()
-        is_low = space is not None and space < _LOW_SPACE
+        if space is not None and space < _LEAST_SPACE:
+            return _NOT_WRITABLE
         last_commit = self._service.writer.last_commit or 0.0
         is_idle = time.time() - last_commit > _IDLE and time.monotonic() > self._written_at + _IDLE
-        if not (is_low or is_idle or self._is_failing() or self._problem is not None):
+        if not (is_idle or self._is_failing() or self._problem is not None):
             return None
         failures = self._service.writer.failures
         try:
             with self._service.store.writing() as session:
-                session.set_fact("checked", "." * (_LARGE_FACT if is_low else 1))
+                session.set_fact("checked", str(int(time.time())))
         except StoreError:
             return _NOT_WRITABLE
         self._failures, self._written_at = failures, time.monotonic()

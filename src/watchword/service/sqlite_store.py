@@ -217,9 +217,11 @@ class SqliteStore(Store):
         self._log_must_go = bool(is_busy)
 
     def free_bytes(self) -> int | None:
-        """Return the free space on the disk of the file; None if its folder is gone."""
-        with suppress(OSError):
-            return shutil.disk_usage(Path(self._target).parent).free
+        """Return the free space on the disk of the file; None if that is unknown."""
+        with suppress(OSError, AttributeError):  # Windows has no statvfs
+            disk = os.statvfs(Path(self._target).parent)
+            # A part of a disk may be reserved for root.
+            return disk.f_frsize * (disk.f_bavail if os.geteuid() else disk.f_bfree)
         return None
 
     def close(self) -> None:
