@@ -23,7 +23,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -63,20 +63,32 @@ def _options() -> argparse.Namespace:
 class Traffic:
     """Posts as requests: random texts of a pool, ids that never repeat."""
 
-    def __init__(self, texts: list[str], subjects: int) -> None:
+    def __init__(self, texts: list[str], subjects: int, alerting: list[str]) -> None:
         self._texts = [json.dumps(text) for text in texts]
+        self._alerting = [json.dumps(text) for text in alerting]
         self._subjects = subjects
         self._random = random.Random(1)
         self._number = itertools.count()
+        self._new = 0
 
     def request(self, posts: int, subjects: list[int] | None = None) -> bytes:
         """Return a request with this many posts, of given subjects or of random ones."""
         chosen = subjects or self._random.choices(range(self._subjects), k=posts)
-        texts = self._random.choices(self._texts, k=posts)
+        return self._request(chosen, self._random.choices(self._texts, k=posts))
+
+    def request_with_alerts(self, posts: int, alerts: int) -> bytes:
+        """Return a request with posts of new subjects, some of which raise alerts."""
+        begin = self._subjects + self._new
+        self._new += posts
+        texts = self._random.choices(self._texts, k=posts - alerts)
+        texts += self._random.choices(self._alerting, k=alerts)
+        return self._request(range(begin, begin + posts), texts)
+
+    def _request(self, subjects: Sequence[int], texts: Sequence[str]) -> bytes:
         lines = [
             f'{{"subject":"subject {subject}","id":"{next(self._number)}","text":{text},'
             f'"time":"2026-05-01T12:{subject % 60:02}:00Z"}}\n'
-            for subject, text in zip(chosen, texts, strict=True)
+            for subject, text in zip(subjects, texts, strict=True)
         ]
         body = "".join(lines).encode()
         head = (
@@ -154,7 +166,7 @@ def _running(folder: Path, policy: str, positive: str, options: Any) -> Iterator
     store = str(folder / "watch.db") if options.store == "sqlite" else options.store
     command = [sys.executable, "-m", "watchword", "service", "run", "--no-token", "--port", "0"]
     command += ["--model", str(folder / "model.ww"), "--policy", policy, "--positive", positive]
-    command += ["--store", store, "--rate", "1e9", "--log-level", "warning"]
+    command += ["--store", store, "--rate", "1e9", "--log-level", "error"]
     command += ["--workers", str(options.workers)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         try:
@@ -167,7 +179,7 @@ def _running(folder: Path, policy: str, positive: str, options: Any) -> Iterator
             process.terminate()
 
 
-def _send_all(url: str, requests: Iterator[bytes], connections: int) -> list[float]:
+def send_all(url: str, requests: Iterator[bytes], connections: int) -> list[float]:
     """Send requests over several connections, each waiting for its answers; return latencies."""
     lock = threading.Lock()
     latencies: list[float] = []
@@ -189,13 +201,14 @@ def _send_all(url: str, requests: Iterator[bytes], connections: int) -> list[flo
         finally:
             client.close()
 
-    _in_threads(work, connections)
+    in_threads(work, connections)
     if failures:
         raise failures[0]
     return latencies
 
 
-def _in_threads(work: Callable[[], None], count: int) -> None:
+def in_threads(work: Callable[[], None], count: int) -> None:
+    """Run a function in several threads at once."""
     threads = [threading.Thread(target=work) for _ in range(count)]
     for thread in threads:
         thread.start()
@@ -233,43 +246,55 @@ class Report:
             ]
         )
 
+    def print(self, options: Any) -> None:
+        """Print the table."""
+        store, load = options.store.partition(":")[0], os.getloadavg()[0]
+        print(f"{options.subjects:,} subjects, store {store}, load of the machine {load:.1f}\n")
+        head = ["requests", "posts a second", "CPU µs a post", "p50 ms", "p99 ms", "MB"]
+        print(markdown_table(head, self.rows))
 
-def _measure(options: argparse.Namespace) -> int:
+
+@contextlib.contextmanager
+def prepared(options: Any) -> Iterator[tuple[Running, Traffic, Path]]:
+    """Run a service with a fresh model; yield it, posts for it, and its folder."""
     ww = watchword()
     text = ZipfText(seed=1, labels=2)
     taught, pool = (text.posts(POOL, post_words=POST_WORDS) for _ in range(2))
     model = ww.TauSS3()
     say(f"learning {taught.words:,} words")
     model.learn_many(taught.texts, taught.labels)
-    positive = model.labels[0]
     confidence = model.confidence_many(pool.texts)
-    margin = float(np.quantile(confidence[:, 0] - confidence[:, 1], 1 - ALERTS))
-    traffic = Traffic(pool.texts, options.subjects)
+    differences = confidence[:, 0] - confidence[:, 1]
+    margin = float(np.quantile(differences, 1 - ALERTS))
+    alerting = [pool.texts[at] for at in np.flatnonzero(differences > 1.01 * margin)]
+    traffic = Traffic(pool.texts, options.subjects, alerting)
+    policy = f"overtakes(margin={margin:.6f})"
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         model.save(Path(name) / "model.ww")
-        with _running(Path(name), f"overtakes(margin={margin:.6f})", positive, options) as running:
-            report = Report(running)
-            _fill(running, traffic, report, options)
-            _load(running, traffic, report, options)
-            _single(running, traffic, report, options)
-            load = os.getloadavg()[0]
-            head = ["requests", "posts a second", "CPU µs a post", "p50 ms", "p99 ms", "MB"]
-            print(
-                f"{options.subjects:,} subjects, store {options.store.partition(':')[0]}, ", end=""
-            )
-            print(f"load of the machine {load:.1f}\n\n{markdown_table(head, report.rows)}")
-            _print_memory(running, traffic, options)
+        with _running(Path(name), policy, model.labels[0], options) as running:
+            yield running, traffic, Path(name)
+
+
+def _measure(options: argparse.Namespace) -> int:
+    with prepared(options) as (running, traffic, _):
+        report = Report(running)
+        fill(running, traffic, report, options)
+        _load(running, traffic, report, options)
+        single(running, traffic, report, options)
+        report.print(options)
+        _print_memory(running, traffic, options)
     return 0
 
 
-def _fill(running: Running, traffic: Traffic, report: Report, options: Any) -> None:
+def fill(running: Running, traffic: Traffic, report: Report, options: Any) -> None:
+    """Let every subject write a post."""
     size = 1000
     everyone = list(range(options.subjects))
     random.Random(2).shuffle(everyone)
     parts = (everyone[begin : begin + size] for begin in range(0, options.subjects, size))
     requests = (traffic.request(len(part), part) for part in parts)
     title = "1,000 posts, each of a new subject"
-    report.add(title, options.subjects, lambda: _send_all(running.url, requests, CONNECTIONS[1000]))
+    report.add(title, options.subjects, lambda: send_all(running.url, requests, CONNECTIONS[1000]))
 
 
 def _load(running: Running, traffic: Traffic, report: Report, options: Any) -> None:
@@ -282,11 +307,14 @@ def _load(running: Running, traffic: Traffic, report: Report, options: Any) -> N
         report.add(
             title,
             size * count,
-            lambda: _send_all(running.url, iter(requests), CONNECTIONS[size]),  # noqa: B023
+            lambda: send_all(running.url, iter(requests), CONNECTIONS[size]),  # noqa: B023
         )
 
 
-def _single(running: Running, traffic: Traffic, report: Report, options: Any) -> None:
+def single(
+    running: Running, traffic: Traffic, report: Report, options: Any, beside: str = ""
+) -> None:
+    """Send single posts at a fixed rate; `beside` says in the table what else happens."""
     count = int(options.rate * options.seconds)
     requests = [traffic.request(1) for _ in range(count)]
 
@@ -304,10 +332,10 @@ def _single(running: Running, traffic: Traffic, report: Report, options: Any) ->
                 latencies.append(time.perf_counter() - at)
             client.close()
 
-        _in_threads(work, 32)
+        in_threads(work, 32)
         return latencies
 
-    report.add(f"1 post, {options.rate} a second", count, send)
+    report.add(f"1 post, {options.rate} a second{beside}", count, send)
 
 
 def _print_memory(running: Running, traffic: Traffic, options: Any) -> None:
@@ -318,7 +346,7 @@ def _print_memory(running: Running, traffic: Traffic, options: Any) -> None:
     for step in range(1, steps + 1):
         say(f"memory: {step} of {steps}")
         requests = (traffic.request(1000) for _ in range(options.posts // 1000 // steps))
-        _send_all(running.url, requests, CONNECTIONS[1000])
+        send_all(running.url, requests, CONNECTIONS[1000])
         rows.append([f"{options.posts * step // steps:,}", f"{running.memory() / 1e6:.0f}"])
     print(f"\n{markdown_table(['further posts', 'MB'], rows)}")
 

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import httpx
 
@@ -36,9 +36,19 @@ _LONGEST = 30.0  # seconds for a delivery
 _GRACE = 5.0  # seconds for deliveries in progress at the end
 _AT_ONCE = 20  # deliveries of a webhook that are read from the store at once
 _FAILURES = 5  # deliveries in a row that may fail before a receiver gets a rest
+_UNSETTLED = 1.0  # seconds for which outcomes wait to be stored together
 _READ = 1024  # bytes of a response
 _SECOND = 1_000_000  # microseconds
 _IS_DUE = "state = 'due' AND (next_at <= ? OR next_at > ?)"
+
+
+class _Outcome(NamedTuple):
+    """The outcome of an attempt to deliver an alert; without a reason it was a success."""
+
+    alert: int
+    webhook: int
+    attempts: int
+    reason: str | None
 
 
 class Dispatcher:
@@ -128,19 +138,33 @@ class Dispatcher:
     ) -> bool:
         """Send deliveries until none is due or too many fail; return whether none is due."""
         failures = 0
-        while rows := await asyncio.to_thread(self._due_deliveries, number):
-            for alert, attempts in rows:
-                if self._is_stopping:
-                    return False
-                body = await asyncio.to_thread(self._body_of, alert)  # None if it was forgotten
-                reason = None
-                if body is not None:
-                    reason = await post_signed(client, url, secret, body, alert)
-                await asyncio.to_thread(self._settle, alert, number, attempts + 1, reason)
-                failures = failures + 1 if reason else 0
-                if failures >= _FAILURES:
-                    return False
+        outcomes: list[_Outcome] = []
+        try:
+            while rows := await asyncio.to_thread(self._due_deliveries, number):
+                settled_at = time.monotonic()
+                for alert, attempts in rows:
+                    if self._is_stopping or failures >= _FAILURES:
+                        return False
+                    body = await asyncio.to_thread(self._body_of, alert)  # None if forgotten
+                    reason = None
+                    if body is not None:
+                        reason = await post_signed(client, url, secret, body, alert)
+                    outcomes.append(_Outcome(alert, number, attempts + 1, reason))
+                    failures = failures + 1 if reason else 0
+                    if time.monotonic() - settled_at > _UNSETTLED:
+                        await self._settle(outcomes)
+                        settled_at = time.monotonic()
+                await self._settle(outcomes)
+        finally:
+            await self._settle(outcomes)
         return True
+
+    async def _settle(self, outcomes: list[_Outcome]) -> None:
+        """Store outcomes in one transaction, and empty the list."""
+        settled = outcomes.copy()
+        outcomes.clear()
+        if settled:
+            await asyncio.to_thread(self._store_outcomes, settled)
 
     def _due_deliveries(self, webhook: int) -> list[Row]:
         """Return some alerts that are due, new ones first, and the number of attempts of each."""
@@ -150,25 +174,32 @@ class Dispatcher:
             *(webhook, *self._times(), _AT_ONCE),
         )
 
-    def _settle(self, alert: int, webhook: int, attempts: int, reason: str | None) -> None:
-        """Store the outcome of an attempt; without a reason it was a success."""
-        if reason is None:
-            state, wait = "done", 0.0
-        elif attempts <= len(self._retries):
-            state, wait = "due", self._retries[attempts - 1]
-        else:
-            state, wait = "dead", 0.0
-        self._store.change(
-            "UPDATE deliveries SET attempts = ?, state = ?, next_at = ?, error = ? "
-            "WHERE alert = ? AND webhook = ?",
-            *(attempts, state, now() + int(wait * _SECOND), reason or "", alert, webhook),
-        )
-        if self._metrics is not None:
-            outcome = "failed" if state == "due" else state
-            self._metrics.add("deliveries", "Attempts to deliver an alert.", outcome=outcome)
-        if reason is not None:
-            fields = {"alert": alert, "webhook": webhook, "attempts": attempts, "reason": reason}
-            say("delivery failed", level=logging.WARNING, **fields, retry=state == "due")
+    def _store_outcomes(self, outcomes: Sequence[_Outcome]) -> None:
+        states = [self._state_after(outcome) for outcome in outcomes]
+        with self._store.writing() as session:
+            session.many(
+                "UPDATE deliveries SET attempts = ?, state = ?, next_at = ?, error = ? "
+                "WHERE alert = ? AND webhook = ?",
+                [
+                    (one.attempts, state, next_at, one.reason or "", one.alert, one.webhook)
+                    for one, (state, next_at) in zip(outcomes, states, strict=True)
+                ],
+            )
+        for outcome, (state, _) in zip(outcomes, states, strict=True):
+            if self._metrics is not None:
+                name = "failed" if state == "due" else state
+                self._metrics.add("deliveries", "Attempts to deliver an alert.", outcome=name)
+            if outcome.reason is not None:
+                fields = {**outcome._asdict(), "retry": state == "due"}
+                say("delivery failed", level=logging.WARNING, **fields)
+
+    def _state_after(self, outcome: _Outcome) -> tuple[str, int]:
+        """Return the state of a delivery after an attempt, and when it is due again."""
+        if outcome.reason is None:
+            return "done", now()
+        if outcome.attempts <= len(self._retries):
+            return "due", now() + int(self._retries[outcome.attempts - 1] * _SECOND)
+        return "dead", now()
 
 
 @contextmanager

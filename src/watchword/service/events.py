@@ -32,7 +32,7 @@ _POLL = 0.25  # seconds
 _STATISTICS = 4  # looks between two statistics
 _PING = 60  # looks without an event after which a comment shows that the stream is alive
 _KEPT = 5.0  # seconds for which new alerts are kept; not longer, because they may be forgotten
-_CATCHING_UP = 2  # streams that read from the store at the same time
+_CATCHING_UP = 2  # pages that are read from the store at the same time
 
 _Events = Sequence[tuple[int, bytes]]  # ids of alerts, oldest first, and their events
 
@@ -78,6 +78,9 @@ class Feed:
         self._watching: asyncio.Task[None] | None = None
         self._new: NewAlerts | None = None  # none before the first look
         self._catching_up = asyncio.Semaphore(_CATCHING_UP)
+        self._pages: dict[
+            int, asyncio.Task[_Events]
+        ] = {}  # that are being read, by what they follow
 
     @property
     def streams(self) -> int:
@@ -133,11 +136,21 @@ class Feed:
             return ()
         if number >= new.begin:
             return new.after(number)
-        async with self._catching_up:
-            with suppress(StoreError):
-                events: _Events = await self._in_thread(self._read, number)
-                return events
-        return ()
+        page = self._pages.get(number)
+        if page is None:
+            page = self._pages[number] = asyncio.create_task(self._page(number))
+        return await asyncio.shield(page)  # others may wait for it, too
+
+    async def _page(self, after: int) -> _Events:
+        """Return events from the store, for all streams that are equally far behind."""
+        events: _Events = ()
+        try:
+            async with self._catching_up:
+                with suppress(StoreError):
+                    events = await self._in_thread(self._read, after)
+        finally:
+            del self._pages[after]
+        return events
 
     def _read(self, after: int) -> _Events:
         alerts = self._service.alerts(since=after, limit=_PAGE, sort="oldest")

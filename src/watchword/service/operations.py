@@ -59,7 +59,7 @@ class Operation:
     body: dict[str, Schema] | type[msgspec.Struct] | None = None
     media_type: str = JSON
     may_conflict: bool = False
-    threads: Literal["readers", "probes"] = "readers"
+    threads: Literal["readers", "searches", "probes"] = "readers"
 
     @cached_property
     def query(self) -> tuple[str, ...]:

@@ -66,7 +66,7 @@ OPERATIONS: list[Operation] = []  # in the order in which paths are matched
 
 _Result = TypeVar("_Result")
 _Handler = TypeVar("_Handler", bound=Callable[..., Any])
-_READERS, _PARSERS = 8, 4  # threads
+_READERS, _SEARCHES, _PARSERS = 8, 2, 4  # threads
 _SMALL = 1 << 15  # bytes of a body that is parsed without a thread of its own
 
 
@@ -154,6 +154,11 @@ class ServiceHandlers:
         return CapacityLimiter(_READERS)
 
     @cached_property
+    def searches(self) -> CapacityLimiter:
+        """Threads for handlers that look at all subjects: few, because each keeps a core busy."""
+        return CapacityLimiter(_SEARCHES)
+
+    @cached_property
     def probes(self) -> CapacityLimiter:
         """Threads for handlers of monitoring."""
         return CapacityLimiter(1)
@@ -202,6 +207,7 @@ class ServiceHandlers:
         QUERY,
         LIMIT,
         OFFSET,
+        threads="searches",
     )
     def list_subjects(self, call: Call) -> Any:
         """List subjects, by default those closest to an alert first."""

@@ -11,6 +11,7 @@ import os
 import shutil
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
@@ -46,6 +47,7 @@ _PAGE = 1_024  # small: a post changes two pages that hardly any other post of a
 _CACHE_KIB = 32 * 1024
 _READER_CACHE_KIB = 8 * 1024
 _LOG = 32 * 1024 * 1024  # bytes in the log when its content moves to the file
+_RETRY = 1.0  # seconds after which a log that could not start again is moved again
 _LONGEST_LOG = 8 * _LOG  # a log of this length is moved by the next commit
 _MOST_KEYS = 1_024  # per statement
 _TIMEOUT = 5.0  # seconds to wait for another process
@@ -311,6 +313,8 @@ class _LogMover:
         self._lock = lock
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="watchword-log")
         self._moving: Future[None] | None = None
+        self._due = _LOG  # length at which the log is moved next
+        self._due_at = 0.0  # or the time
 
     def look(self, connection: sqlite3.Connection) -> None:
         """Begin to move the log if it is long; called after a commit."""
@@ -318,11 +322,17 @@ class _LogMover:
             size = os.stat(self._log).st_size  # noqa: PTH116 - after every commit, so quickly
         except OSError:
             return
-        if size > _LONGEST_LOG:
-            _move(connection)
-        elif size > _LOG and (self._moving is None or self._moving.done()):
-            with suppress(RuntimeError):  # the store is being closed
-                self._moving = self._thread.submit(self._work)
+        if size <= _LOG:
+            self._due = _LOG
+        elif size > self._due or time.monotonic() > self._due_at:
+            # While reads go on, the log cannot start again. Moving it after every commit would
+            # then hold up all of them.
+            self._due, self._due_at = size + _LOG, time.monotonic() + _RETRY
+            if size > _LONGEST_LOG:
+                _move(connection)
+            elif self._moving is None or self._moving.done():
+                with suppress(RuntimeError):  # the store is being closed
+                    self._moving = self._thread.submit(self._work)
 
     def _work(self) -> None:
         with suppress(sqlite3.Error), closing(_connection(self._target)) as connection:

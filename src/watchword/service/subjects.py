@@ -98,7 +98,9 @@ class Subjects:
 
         def find() -> list[SubjectRow]:
             with self.store.reading() as session:
-                contains = [session.contains("s.name")] if query else []
+                # In the index of names first: the rows are many times as large.
+                named = f"s.id IN (SELECT id FROM subjects WHERE {session.contains('name')})"
+                contains = [named] if query else []
                 found = session.run(
                     f"SELECT {_COLUMNS} FROM {_TABLES} "
                     f"WHERE {' AND '.join(tests + contains)} {order}",
