@@ -2,15 +2,19 @@
 
 import contextlib
 import sqlite3
+import tempfile
 import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import watchword as ww
 from services import OTHER, RISK, opened, post, saved_model, send, small_model, vectors, watched
+from strategies import examples
 from waiting import wait_until
 from watchword.errors import (
     StoreError,
@@ -210,6 +214,39 @@ def test_versions_before_a_correction_stay_until_their_subject_is_forgotten(stor
         expected = small_model()
         expected.learn_one("I cannot sleep, tired bob", OTHER)
         assert service.statistics().model == expected.fingerprint
+
+
+def teach_what_is_new(service):
+    """Teach the model what marks say, if it has not learnt that yet."""
+    with contextlib.suppress(StoreError):
+        service.teach()
+
+
+VERDICTS = st.sampled_from(["right", "wrong", "unsure"])
+STEPS = st.lists(st.none() | st.tuples(st.integers(1, 3), VERDICTS), max_size=12)
+
+
+@examples(0.3)
+@given(steps=STEPS)
+def test_after_any_marks_and_lessons_the_model_has_learnt_only_the_latest_marks(steps):
+    with tempfile.TemporaryDirectory() as folder:
+        path = saved_model(Path(folder))
+        with opened(f"{folder}/watch.db", path, store_texts=True) as service:
+            marked(service, "ann", "bob", "cid", verdict="unsure")
+            for step in [*steps, None]:
+                if step is None:
+                    teach_what_is_new(service)
+                else:
+                    service.mark(*step)
+            taught = service.statistics().model
+    expected = small_model()
+    for alert, verdict in dict(step for step in steps if step is not None).items():
+        if verdict != "unsure":
+            name = ("ann", "bob", "cid")[alert - 1]
+            expected.learn_one(
+                f"I cannot sleep, tired {name}", RISK if verdict == "right" else OTHER
+            )
+    assert taught == expected.fingerprint
 
 
 def test_without_stored_texts_there_is_nothing_to_teach(store_url, model):
