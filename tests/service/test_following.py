@@ -21,10 +21,9 @@ from services import RISK, opened, saved_model
 from waiting import wait_until
 from watchword.errors import StoreUnavailableError
 from watchword.service.following import FollowedFile, StandardInput
-from watchword.service.intake import Intake
+from watchword.service.intake import Intake, rejected_lines
 from watchword.service.logs import json_logs
 from watchword.service.metrics import Metrics
-from watchword.service.rejected import rejected_lines
 from watchword.service.sources import SourceError, Sources
 
 LATER = ww.Overtakes(RISK, margin=1e9)
@@ -778,7 +777,7 @@ def test_rejected_lines_are_listed_without_their_content(folder, monkeypatch):
 
 
 def test_only_the_newest_rejected_lines_are_kept(folder, monkeypatch):
-    monkeypatch.setattr("watchword.service.rejected._MOST", 3)
+    monkeypatch.setattr("watchword.service.intake._MOST_REJECTED", 3)
     path = folder / "posts.jsonl"
     append(path, "bad\n" * 5)
     with service_in(folder) as service:

@@ -8,9 +8,9 @@ import pytest
 import watchword as ww
 from services import RISK, opened, saved_model
 from waiting import wait_until
+from watchword.service.intake import rejected_lines
 from watchword.service.logs import json_logs
 from watchword.service.redis_source import GROUP, RedisStream, StreamAddress
-from watchword.service.rejected import rejected_lines
 from watchword.service.sources import Sink, Sources, Stopped
 
 LATER = ww.Overtakes(RISK, margin=1e9)

@@ -171,7 +171,10 @@ class FollowedFile:
         # Programs that edit a file often write a new one.
         is_edited = was_deleted and file.path == self.path
         edited = self._after_edit(file, place) if is_edited else None
-        return place.beginning_of(file) if edited is None else edited
+        if edited is not None:
+            return edited
+        say("file was rotated: reading the next one", source=self.name, path=str(file.path))
+        return place.beginning_of(file)
 
     def _after_edit(self, file: OpenFile, place: FilePlace) -> FilePlace | None:
         """Return where to go on in a file that was edited, None if it was not; log it."""

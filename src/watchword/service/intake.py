@@ -19,17 +19,33 @@ from watchword._arrays import FloatArray, IntArray
 from watchword._checks import Label
 from watchword.service.alerts import Raised, write_alerts
 from watchword.service.choices import ReadingOrder
-from watchword.service.records import IncomingPost, Position, Receipt, RejectedLine, micros, now
-from watchword.service.rejected import write_rejected
+from watchword.service.records import (
+    IncomingPost,
+    Position,
+    Receipt,
+    RejectedLine,
+    micros,
+    moment,
+    now,
+)
 from watchword.service.replays import replayed
 from watchword.service.rows import Detector, Layouts, SubjectRows, cut
-from watchword.service.store import MOST_ID_BYTES, Session, Store, blobs, encoded, encoded_all
+from watchword.service.store import (
+    MOST_ID_BYTES,
+    Session,
+    Store,
+    blobs,
+    decoded,
+    encoded,
+    encoded_all,
+)
 from watchword.service.stored_posts import hashed, reading_time
 
 INSERT_POSTS = (
     "INSERT INTO posts (id, subject, post_id, number, time, arrived, layout, contribution) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
+_MOST_REJECTED = 10_000  # rows: of a source of garbage, the newest are enough
 
 
 @dataclass(frozen=True)
@@ -130,7 +146,7 @@ class Intake:
                 if one.position is not None
             ],
         )
-        write_rejected(session, [line for batch in group.batches for line in batch.rejected])
+        _write_rejected(session, [line for batch in group.batches for line in batch.rejected])
         return taken, alerts
 
     def _advance(
@@ -317,3 +333,29 @@ def _receipts(group: Group, repeated: set[int], raised: dict[int, int]) -> list[
         receipts.append(Receipt(end - begin - duplicates, duplicates, alerts))
         begin = end
     return receipts
+
+
+def _write_rejected(session: Session, rejected: Sequence[RejectedLine]) -> None:
+    """Write rejected lines, and remove the oldest rows beyond the limit."""
+    if not rejected:
+        return
+    session.many(
+        "INSERT INTO rejected (source, line, reason, at) VALUES (?, ?, ?, ?) "
+        "ON CONFLICT (source, line) DO NOTHING",
+        [
+            (encoded(line.source), encoded(line.line), line.reason, micros(line.at))
+            for line in rejected[-_MOST_REJECTED:]
+        ],
+    )
+    session.run(
+        "DELETE FROM rejected WHERE id <= (SELECT max(id) FROM rejected) - ?", _MOST_REJECTED
+    )
+
+
+def rejected_lines(store: Store) -> list[RejectedLine]:
+    """Return the rejected lines that are kept, oldest first."""
+    rows = store.rows("SELECT source, line, reason, at FROM rejected ORDER BY id")
+    return [
+        RejectedLine(decoded(source), decoded(line), reason, moment(at))
+        for source, line, reason, at in rows
+    ]

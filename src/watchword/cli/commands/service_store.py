@@ -194,8 +194,8 @@ def export(store: Store) -> None:
 @table_option
 def rejected(store: Store, table: bool) -> None:
     """List the lines and entries of sources that were left out, and why; the newest 10,000."""
+    from watchword.service.intake import rejected_lines
     from watchword.service.records import as_json_data
-    from watchword.service.rejected import rejected_lines
 
     show_records([as_json_data(line) for line in rejected_lines(store)], table=table)
 
