@@ -2,8 +2,8 @@
 
 `runner.Service` is what the HTTP routes, the sources and the board use. Its modules:
 
-- Taking in posts, in one transaction per group of batches: `sources` (with `following`, `rotation` and
-  `redis_source`), `intake`, `writer`, `rows`, `replays`.
+- Taking in posts, in one transaction per group of batches: `sources` (with `following`, `rotation`
+  and `redis_source`), `intake`, `writer`, `rows`, `replays`.
 - Keeping everything in SQLite or PostgreSQL: `store`, `sqlite_store`, `postgres_store`,
   `stored_posts`, `subjects`, `alerts`. `versions` switches models, `lessons` teaches them marked
   texts and can undo it, `forgetting` removes texts and subjects, `upkeep` does what is due.
