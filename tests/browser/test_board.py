@@ -247,6 +247,26 @@ def test_an_alert_has_the_curves_and_the_painted_posts_of_its_subject(service, b
     expect(sheets.first).to_have_text(ALERTING)
     expect(sheets.first).to_have_class(re.compile("c-alert"))
     expect(sheets.first.locator(".worth").first).to_be_attached()
+    expect(page.locator("#alert-story .ramp")).to_have_count(1)
+
+
+def test_harmless_posts_are_painted_more_weakly_than_the_alerting_one(browser, tmp_path):
+    model = ww.TauSS3()
+    model.learn_many([f"{ALERTING}. tired", "tired of it", HARMLESS], [RISK, RISK, OTHER])
+    policy = ww.Reaches(RISK, threshold=0).after(2)
+    with running_board(tmp_path, model=model, policy=policy, store_texts=True) as (service, url):
+        posts = post("ann", 1, "all of it, in the garden"), post("ann", 2, ALERTING)
+        [number] = send(service, *posts).alerts
+        sheets = browser.open(f"{url}#alerts/{number}").locator("#alert-story .sheet")
+        expect(sheets).to_have_text([ALERTING, "all of it, in the garden"])
+        alerting, harmless = (strongest_part(sheets.nth(at)) for at in range(2))
+        assert 0 < harmless < alerting
+
+
+def strongest_part(sheet):
+    """Return how strongly the strongest block is painted, from 0 to 1."""
+    parts = "all => all.map((each) => Number(each.style.getPropertyValue('--part')))"
+    return max(sheet.locator(".worth").evaluate_all(parts))
 
 
 def test_without_stored_texts_there_is_no_story(browser, tmp_path):

@@ -7,7 +7,7 @@ import watchword as ww
 from browser import eventually
 from live_pages import TEXT, scores, visitor, write
 from painted import shares_at, with_shares
-from watchword.show.blocks import as_value, score_bars
+from watchword.show.blocks import as_chance, as_value, score_bars
 from watchword.show.terminal import largest_contributions
 from watchword.web import running_page
 from web_pages import AT_RISK, documents, model, people
@@ -83,6 +83,15 @@ def test_scores_keep_their_signs(page, refined):
     }
     eventually(lambda: scores(page), expected)
     assert_bars(page, "[data-reading=write] .bar", explanation)
+
+
+def test_scores_have_their_calibrated_probability(page, refined):
+    write(page)
+    probability = refined.probability_one(TEXT)
+    expected = {label: as_chance(share) for label, share in probability.items()}
+    read = "all => all.map((row) => [row.children[0].textContent, row.children[3].textContent])"
+    row = page.locator("[data-reading=write] .score")
+    eventually(lambda: dict(row.evaluate_all(read)), expected)
 
 
 def test_blocks_that_lower_the_score_are_not_painted(page, refined):

@@ -90,6 +90,27 @@ def test_numbers_are_formatted_as_in_python(script_page, numbers):
     assert written == list(map(as_value, numbers))
 
 
+def test_a_text_without_evidence_says_so(page):
+    write(page, "zzz qqq")
+    place = page.locator("[data-reading=write]")
+    expect(place.locator(".silent")).to_contain_text("No evidence for any label; the default is")
+    expect(place.locator(".predicted")).to_have_count(0)
+    expect(place.locator(".ramp")).to_have_count(0)
+    write(page, TEXT)
+    expect(place.locator(".predicted")).to_have_count(1)
+    expect(place.locator(".silent")).to_have_count(0)
+
+
+def test_the_legend_names_what_the_strongest_colour_stands_for(page):
+    write(page)
+    rules = Rules()
+    rules.add(model().explain(TEXT))
+    for level in ("ngram", "sentence"):
+        choose_level(page, level)
+        sample = page.locator("[data-reading=write] .ramp .worth").last
+        expect(sample).to_have_text(as_value(rules.highest[level]))
+
+
 def test_a_word_that_adds_nothing_to_a_maximum_is_not_painted(page):
     write(page)
     page.locator(".more summary").click()

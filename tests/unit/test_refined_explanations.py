@@ -13,7 +13,15 @@ import watchword as ww
 from painted import Painted, shares_at, with_shares
 from strategies import corpora, parameters, texts
 from watchword.model.refining import Refinement, softmax
-from watchword.show.blocks import Rules, as_value, blocks_of, score_bars, telling
+from watchword.show.blocks import (
+    Rules,
+    as_chance,
+    as_value,
+    blocks_of,
+    scale_of,
+    score_bars,
+    telling,
+)
 from watchword.show.terminal import largest_contributions, to_terminal
 
 AT_RISK = "at risk"
@@ -366,3 +374,42 @@ def test_staleness_is_spelt_out(learnt, unlearnt):
     assert found.is_stale == ("since then" in str(found))
     assert (f"{learnt} document" in str(found)) == (learnt > 0)
     assert (f"{unlearnt} document" in str(found)) == (unlearnt > 0)
+
+
+def test_an_explanation_has_the_calibrated_probability(model, text, explanation):
+    assert dict(zip(model.labels, explanation.probability, strict=True)) == pytest.approx(
+        model.probability_one(text)
+    )
+    assert explanation.to_dict()["probability"] == list(explanation.probability)
+    assert "probability" not in model.replace(smoothness=0.3).explain(text).to_dict()
+
+
+def test_the_page_and_the_snippet_show_the_probability(explanation):
+    chance = as_chance(max(explanation.probability)).replace(">", "&gt;").replace("<", "&lt;")
+    assert f"(probability {chance})" in explanation.to_page()
+    assert f"</data>, {chance}</span>" in explanation.to_html()
+
+
+@pytest.mark.parametrize("summary", ["refined", "counted"])
+def test_a_text_without_evidence_says_so_instead_of_a_label(model, summary):
+    silent = (model if summary == "refined" else model.replace(smoothness=0.3)).explain("zzz qqq")
+    assert not silent.has_evidence
+    told = f"No evidence for any label; the default is <bdi>{silent.label}</bdi>."
+    page, snippet = silent.to_page(), silent.to_html()
+    assert told in page
+    assert "Predicted:" not in page
+    assert told in snippet
+    assert "bold" not in snippet
+    assert "stands for" not in snippet
+
+
+def test_texts_with_one_scale_are_painted_in_proportion(model, people):
+    explanations = [model.explain(post.content) for post in people[0].posts]
+    scale = scale_of(explanations)
+    shares = []
+    for explanation in explanations:
+        rules = Rules(scale)
+        rules.add(explanation)
+        assert rules.highest == scale
+        shares.append(max(rules.share(one, 0) for one in rules.all if one.kind == "ngram"))
+    assert min(shares) < max(shares) <= 1

@@ -19,6 +19,7 @@ from story_pages import Page, is_plain
 from stream_samples import POSTS, taught
 from watchword.model.engine import engine_of
 from watchword.reasons.weights import weigh
+from watchword.show.blocks import as_chance
 from watchword.show.story import story_page
 from watchword.show.timeline import MOST_LINES, timeline_description, timeline_svg
 
@@ -448,3 +449,29 @@ def test_a_notebook_shows_the_story():
     snippet = told()._repr_html_()
     assert snippet.startswith('<div class="ww-story">')
     assert "<svg" in snippet
+
+
+def test_posts_of_a_story_are_painted_on_one_scale():
+    story = told(["alone alone", "garden sun", "alone tired alone alone", "night"])
+    snippet = story.to_html()
+    strengths = re.findall(r"The strongest colour stands for ([\d.]+)\.", snippet)
+    assert len(strengths) == len(story.posts)
+    assert len(set(strengths)) == 1
+    assert f"The strongest colour stands for {strengths[0]}." in story.to_page()
+    assert story.to_page().count("All posts shown have one scale.") == 1
+
+
+def test_a_post_without_evidence_says_so():
+    page = told(["zzz qqq", "alone"]).to_page()
+    assert re.search(r"Post 1 <small>no evidence</small>", page)
+    assert re.search(r"Post 2[^<]* <small><bdi>at risk</bdi> \+ ", page)
+
+
+def test_posts_of_a_refined_model_have_probabilities():
+    model = synthetic()
+    posts = [(post.content, one.label) for one in PEOPLE[:15] for post in one.posts]
+    model.refine([text for text, _ in posts], [label for _, label in posts])
+    text = PEOPLE[20].posts[0].content
+    page = model.story([text], ww.Overtakes("at risk")).to_page()
+    chance = as_chance(model.probability_one(text)["at risk"])
+    assert f"probability of <bdi>at risk</bdi> {standard_html.escape(chance)}" in page

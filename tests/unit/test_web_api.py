@@ -13,6 +13,7 @@ import watchword as ww
 from painted import with_shares
 from watchword.data import Document, Post, Subject
 from watchword.errors import EmptyModelError, HookError
+from watchword.service.board import story_for_page
 from watchword.show.terminal import largest_contributions
 from watchword.streams.policies import Overtakes, Repeats, StandsOut, Weighs
 from watchword.web import Content
@@ -85,7 +86,8 @@ def test_a_compact_explanation_of_a_refined_model_has_the_largest_contributions(
     sent = json.loads(to_json(compact(explanation)))
     expected = expected_of(explanation)
     del expected["ngrams"]
-    assert expand(sent) | {"bias": sent["bias"]} == expected
+    scored = {name: sent[name] for name in ("bias", "probability")}
+    assert expand(sent) | scored == expected
     for label, rows in zip(explanation.labels, sent["largest"], strict=True):
         found = largest_contributions(explanation, label, 12)
         assert rows == [
@@ -524,6 +526,31 @@ def test_a_post_is_explained(page):
     expected = model().explain(people()[2].posts[0].content)
     assert found["explanation"]["value"] == list(expected.value)
     assert found["number"] == 1
+
+
+def test_posts_of_a_subject_are_painted_on_one_scale(page):
+    posts = [post.content for post in people()[2].posts]
+    sent = [
+        ask(page, f"/api/subjects/2/posts/{number}")[2]["explanation"]
+        for number in range(1, len(posts) + 1)
+    ]
+    strongest = max(
+        max(block.contribution)
+        for text in posts
+        for paragraph in model().explain(text).blocks
+        for sentence in paragraph.blocks
+        for block in sentence.blocks
+    )
+    assert {each["highest"]["ngram"] for each in sent} == {strongest}
+
+
+def test_the_key_posts_of_a_story_are_painted_on_one_scale():
+    story = model().story(people()[2], Overtakes(AT_RISK)).to_dict()
+    sent = [each["explanation"] for each in story_for_page(story)["shown"]]
+    assert len(sent) > 1
+    assert len({each["highest"]["ngram"] for each in sent}) == 1
+    alone = {compact(each["explanation"])["highest"]["ngram"] for each in story["shown"]}
+    assert max(alone) == sent[0]["highest"]["ngram"] > min(alone)
 
 
 def test_the_matrix_of_subjects_is_truth_and_alert(page):

@@ -312,15 +312,18 @@ class Engine(NamedTuple):
         values = BlockValues(explained, self.parameters)
         labels = tuple(explained["values"]["labels"])
         bias, ngrams = scored_ngrams(explained["score"])
+        table = ConfidenceTable(labels, values.document.reshape(1, -1))
+        probability = None if bias is None else self.evidence_of(table).values[0].tolist()
         return Explanation(
             text=text,
             labels=labels,
-            label=self.decide(labels, values.document.reshape(1, -1))[0],
+            label=self.decide(*table)[0],
             value=tuple(values.document.tolist()),
             summary=self.parameters.operator_names,
             blocks=values.build(),
             bias=bias,
             ngrams=ngrams,
+            probability=None if probability is None else tuple(probability),
         )
 
     def decide(self, labels: Sequence[Label], values: FloatArray) -> list[Label]:

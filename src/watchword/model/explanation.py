@@ -40,7 +40,7 @@ class _Part:
 
 
 _OF_PARTS = ("blocks", "ngrams")
-_ONLY_REFINED = ("counted", "corrected", "bias", "ngrams")
+_ONLY_REFINED = ("counted", "corrected", "bias", "ngrams", "probability")
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,8 @@ class Explanation(_Part):
 
     With the summary `"sum"`, the contributions of the n-grams add up, left to right, to the
     contribution of their sentence, and so on up to `value`. In a refined model, `value` is the
-    `bias` plus what `ngrams` add, which overlap; so do the contributions of the blocks.
+    `bias` plus what `ngrams` add, which overlap; so do the contributions of the blocks, and
+    `probability` is the calibrated probability of each label (0 for all without evidence).
     """
 
     text: str
@@ -114,6 +115,15 @@ class Explanation(_Part):
     blocks: tuple[Block, ...]
     bias: tuple[float, ...] | None = None
     ngrams: tuple[ScoredNgram, ...] | None = None
+    probability: tuple[float, ...] | None = None
+
+    @property
+    def has_evidence(self) -> bool:
+        """Whether anything in the text counts for or against a label.
+
+        Without evidence, `label` is the default label.
+        """
+        return any(self.value)
 
     def to_html(
         self,

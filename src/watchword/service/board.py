@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from watchword.service.alerts import MOST_NOTE
+from watchword.show.blocks import scale_of
 from watchword.web.files import StaticFile, files_of, static_files
 from watchword.web.wire import compact
 
@@ -42,14 +43,15 @@ def board_files() -> dict[str, StaticFile]:
 
 
 def story_for_page(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a plain story with its explanations in the wire format, ready for painting.
+    """Return a plain story with its explanations in the wire format, all with one scale.
 
     >>> import watchword as ww
     >>> model = ww.TauSS3()
     >>> model.learn_many(["cannot sleep", "lovely garden"], ["at risk", "control"])
     >>> story = model.story(["lovely", "I cannot sleep"], ww.Overtakes("at risk"))
     >>> sorted(story_for_page(story.to_dict())["shown"][0]["explanation"])
-    ['blocks', 'label', 'labels', 'rules', 'summary', 'text', 'value']
+    ['blocks', 'highest', 'label', 'labels', 'rules', 'summary', 'text', 'value']
     """
-    shown = [one | {"explanation": compact(one["explanation"])} for one in plain["shown"]]
+    scale = scale_of(one["explanation"] for one in plain["shown"])
+    shown = [one | {"explanation": compact(one["explanation"], scale)} for one in plain["shown"]]
     return {**plain, "shown": shown}

@@ -32,6 +32,7 @@ MOST_LABELS = 20  # in descriptions: those of highest score
 MOST_LINES = 3  # in descriptions in a snippet: labels with all their numbers
 _MOST_SILENT = 5  # labels without a value that are named
 SHARE_DIGITS = 4
+_SURE = 0.001  # probabilities this near to 0 or 1 are not told apart
 
 
 class Head:
@@ -56,6 +57,8 @@ class Head:
         self.value: list[float] = list(plain["value"])
         self.summary: Mapping[str, str] = plain["summary"]
         self.bias: Sequence[float] | None = plain.get("bias")  # of a refined model
+        self.probability: Sequence[float] | None = plain.get("probability")  # the same
+        self.has_evidence = any(self.value)
         self.label = self.predicted if label is None else label
         self.column = column_of(self.labels, self.label)
         self.alert = None if alert is None else column_of(self.labels, alert)
@@ -162,7 +165,8 @@ class Rules:
     """The blocks of one or several texts, and how strongly each is painted.
 
     At each level, the block with the largest part for any label is painted in full and all others
-    in proportion; a block with a negative part is not painted. All labels share the scale.
+    in proportion; a block with a negative part is not painted. All labels share the scale. With
+    `scale`, made by `scale_of` of several texts, these texts share it, too.
 
     >>> from watchword import TauSS3
     >>> model = TauSS3()
@@ -174,9 +178,10 @@ class Rules:
     [('a', [1.0, 0.0]), ('match', [1.0, 0.0])]
     """
 
-    def __init__(self) -> None:
+    def __init__(self, scale: Mapping[str, float] | None = None) -> None:
         self.all: list[StyleRule] = []
-        self.highest: dict[str, float] = dict.fromkeys(LEVELS, 0.0)
+        #: By level: the part that is painted in full, at least that of the scale.
+        self.highest: dict[str, float] = dict.fromkeys(LEVELS, 0.0) | dict(scale or {})
         self._indices: dict[Any, int] = {}
         self._scored = _ScoreParts()
 
@@ -298,6 +303,14 @@ class Rules:
         return index
 
 
+def scale_of(explanations: Iterable[Explanation | PlainData]) -> dict[str, float]:
+    """Return the largest part of a block at each level in several texts, which `Rules` takes."""
+    rules = Rules()
+    for explanation in explanations:
+        rules.add(explanation)
+    return rules.highest
+
+
 def column_of(labels: Sequence[Label], label: Label) -> int:
     """Return the index of a label, or raise `UnknownLabelError`."""
     if label not in labels:
@@ -358,6 +371,17 @@ def as_value(number: float) -> str:
     if -0.001 < number < 0.001:
         return f"{number:.1g}"
     return f"{rounded(number, 3):.3f}"
+
+
+def as_chance(probability: float) -> str:
+    """Return a probability in percent, for display; never as certain.
+
+    >>> as_chance(0.8731), as_chance(0.99999), as_chance(1e-9)
+    ('87.3 %', '> 99.9 %', '< 0.1 %')
+    """
+    if not _SURE < probability < 1 - _SURE:
+        return "< 0.1 %" if probability <= _SURE else "> 99.9 %"
+    return f"{rounded(100 * probability, 1):.1f} %"
 
 
 # Formatting a number takes longer than finding it here, and a text may have thousands.

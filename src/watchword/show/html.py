@@ -6,7 +6,7 @@ HTML is shown; the style sheet of a page lets readers choose label and level wit
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from watchword._checks import Label, as_choice, as_whole
 from watchword.model.explanation import Explanation
@@ -21,6 +21,7 @@ from watchword.show.blocks import (
     PlainData,
     Rules,
     Total,
+    as_chance,
     as_value,
     by_score,
     heading,
@@ -47,16 +48,20 @@ def explanation_html(
     alert: Label | None = None,
     all_labels: bool = False,
     page: bool = False,
+    scale: Mapping[str, float] | None = None,
 ) -> str:
     """Draw an explanation, or its `to_dict()`, as a snippet or as a page.
 
-    See `Explanation.to_html` and `Explanation.to_page`.
+    See `Explanation.to_html` and `Explanation.to_page`. Snippets of several texts can have one
+    `scale`, made by `scale_of`.
     """
     as_choice("level", level, LEVELS)
     usual = MOST_BLOCKS if page else MOST_IN_SNIPPET
     limit = as_whole("most", usual if most is None else most, 0)
     head = Head(explanation, label, alert=alert, all_labels=all_labels)
-    return (_page if page else _snippet)(explanation, head, level, title, limit)
+    if page:
+        return _page(explanation, head, level, title, limit)
+    return _snippet(explanation, head, level, title, limit, scale=scale)
 
 
 def notebook_html(explanation: Explanation | PlainData) -> str:
@@ -118,11 +123,11 @@ def _page(
     body = f"""<main>
 <h1>{escaped(name)}</h1>
 <div class="{painter.name}">
-<p>Predicted: <strong><bdi>{escaped(head.predicted)}</bdi></strong></p>
+<p>{prediction_html(head)}</p>
 {painter.controls()}
 <p class="quiet">{escaped(_meaning(head))}
 <span class="only-screen">Point at a block, or use the tab key, to see its numbers.</span>
-{"".join(_scale(painter, one) for one in LEVELS)}</p>
+{scale_html(painter)}</p>
 {painted}
 {strongest_tables(painter, head.bias)}
 </div>
@@ -130,8 +135,28 @@ def _page(
     return document(name, body, painter.css() + table_css(painter))
 
 
+def prediction_html(head: Head) -> str:
+    """Return the predicted label, of a refined model with its probability.
+
+    Of a text without evidence, which is predicted to have the default label, it says so.
+    """
+    label = f"<bdi>{escaped(head.predicted)}</bdi>"
+    if not head.has_evidence:
+        return f"No evidence for any label; the default is {label}."
+    chance = ""
+    if head.probability is not None:
+        chance = f" (probability {as_chance(head.probability[head.labels.index(head.predicted)])})"
+    return f"Predicted: <strong>{label}</strong>{chance}"
+
+
+def scale_html(painter: Painter) -> str:
+    """Return what the strongest colour stands for, at the chosen level."""
+    return "".join(_scale(painter, level) for level in LEVELS)
+
+
 def _scale(painter: Painter, level: PaintLevel) -> str:
-    note = f"The strongest colour stands for {as_value(painter.rules.highest[level])}."
+    highest = painter.rules.highest[level]
+    note = f"The strongest colour stands for {as_value(highest)}." if highest else ""
     if painter.unmarked[level]:
         note += f" {_left_out(painter.unmarked[level], level)}"
     return f'<span class="on-{level}">{note}</span>'
@@ -227,12 +252,15 @@ def _snippet(
     title: str | None,
     most: int,
     until: int | None = None,
+    scale: Mapping[str, float] | None = None,
 ) -> str:
-    rules = Rules()
+    rules = Rules(scale)
     places = rules.add(explanation, [level], until)
     kept = rules.strongest(places, most)
     painted = marked(head.text[:until], _inline_marks(kept, rules, head, level), styles="inline")
-    notes = [f"The strongest colour stands for {as_value(rules.highest[level])}."]
+    notes = []
+    if rules.highest[level]:
+        notes.append(f"The strongest colour stands for {as_value(rules.highest[level])}.")
     if head.bias is not None:
         notes.append(f"The bias is {as_value(head.bias[head.column])}.")
     if unmarked := rules.count_unmarked(places, kept):
@@ -273,6 +301,9 @@ def _inline_marks(
 
 
 def _legend(head: Head) -> Iterator[str]:
+    if not head.has_evidence:
+        yield f"<span>{prediction_html(head)}</span>"
+        return
     for at in by_score(head.columns, head.value):
         chosen = at == head.column and not head.all_labels
         colour = label_colour(at, head.alert)
@@ -284,10 +315,12 @@ def _legend(head: Head) -> Iterator[str]:
         )
         weight = "bold" if chosen else "normal"
         predicted = " (predicted)" * (head.labels[at] == head.predicted)
+        chance = "" if head.probability is None else f", {as_chance(head.probability[at])}"
         yield (
             f'<span style="margin-right:1.2em;font-weight:{weight}">{swatch}'
             f"<bdi>{escaped(head.labels[at])}</bdi>{predicted} "
-            f'<data value="{head.value[at]!r}">{as_value(head.value[at])}</data></span> '
+            f'<data value="{head.value[at]!r}">{as_value(head.value[at])}</data>{chance}'
+            "</span> "
         )
     if len(head.columns) < len(head.labels):
         yield f"<span>and {len(head.labels) - len(head.columns):,} more with lower scores</span>"

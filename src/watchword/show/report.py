@@ -12,6 +12,7 @@ from watchword.show.painting import Painter
 from watchword.show.story import (
     STORY_STYLE,
     decision_html,
+    shared_scale,
     shown_posts,
     timeline_figure,
     tipped_html,
@@ -58,6 +59,7 @@ Model {name_html(plain["model"]["fingerprint"])}.</p>
 {_subjects(plain)}
 <h2>Stories</h2>
 {_left_out(plain)}
+{shared_scale(painter) if plain["stories"] else ""}
 {stories}
 </main>"""
     return document(title, body, STORY_STYLE + _STYLE + _filter_css() + painter.css())
@@ -93,8 +95,8 @@ def _measures(plain: PlainData) -> str:
         ranks = [(row["rounds"], *(row[name] for name in names)) for row in plain["ranking"]]
         ranking = table_html("Ranking by score", heads, ranks)
     return (
-        f'<h2>Measures</h2><div class="ww-side"><div>{table}</div>'
-        f"<div>{counted}{ranking}</div></div>"
+        f'<h2>Measures</h2>{table}<div class="ww-side"><div>{counted}</div>'
+        f"<div>{ranking}</div></div>"
     )
 
 

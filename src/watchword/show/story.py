@@ -7,9 +7,9 @@ from typing import Any
 
 from watchword._display import excerpt, many
 from watchword.reasons.story_data import decision_text
-from watchword.show.blocks import PlainData, as_value, shown_columns
+from watchword.show.blocks import PlainData, as_chance, as_value, scale_of, shown_columns
 from watchword.show.change import changes_html, post_link
-from watchword.show.html import explanation_html
+from watchword.show.html import explanation_html, scale_html
 from watchword.show.markup import details_html, document, escaped, name_html, table_html
 from watchword.show.painting import Painter
 from watchword.show.timeline import timeline_description, timeline_svg
@@ -36,8 +36,9 @@ def story_html(plain: PlainData) -> str:
     """Return the decision, timeline, what tipped and would have changed it, and the key posts."""
     positive = plain["positive"]
     parts = [*_reasons(plain, "h3", "h4", ()), "<h4>Posts</h4>", _left_out(plain)]
+    scale = scale_of(one["explanation"] for one in plain["shown"])
     for one in plain["shown"]:
-        painted = explanation_html(one["explanation"], positive, alert=positive)
+        painted = explanation_html(one["explanation"], positive, alert=positive, scale=scale)
         parts.append(f"<h5>{_post_title(plain, one)}</h5>{painted}{_cut(one)}")
     inside = "\n".join(parts)
     return f'<div class="ww-story"><style>{_SNIPPET_STYLE}</style>{inside}</div>'
@@ -60,7 +61,7 @@ def story_page(plain: PlainData) -> str:
         *_reasons(plain, "h1", "h2", [one["number"] for one in plain["shown"]]),
         "<h2>Posts</h2>",
         _left_out(plain),
-        f'<div class="{painter.name}">{painter.controls()}\n{posts}</div>',
+        f'<div class="{painter.name}">{painter.controls()}\n{shared_scale(painter)}\n{posts}</div>',
     ]
     body = "\n".join(['<main class="ww-story">', *parts, "</main>"])
     return document(_title(plain), body, STORY_STYLE + painter.css())
@@ -197,6 +198,11 @@ def _signed(number: float) -> str:
 # Posts
 
 
+def shared_scale(painter: Painter) -> str:
+    """Return the legend of the scale that all posts painted by one painter share."""
+    return f'<p class="quiet">All posts shown have one scale. {scale_html(painter)}</p>'
+
+
 def _left_out(plain: PlainData) -> str:
     posts, rest = len(plain["sums"]), len(plain["sums"]) - len(plain["shown"])
     note = f"The posts with the largest contributions; {rest:,} of {posts:,} posts are not shown."
@@ -219,7 +225,12 @@ def _post_title(plain: PlainData, one: PlainData) -> str:
     more = [] if one["time"] is None else [f"<time>{escaped(one['time'])}</time>"]
     gains = plain["added"][one["number"] - 1]
     column = plain["labels"].index(plain["positive"])
-    more.append(f"{name_html(plain['positive'])} + {as_value(gains[column])}")
+    if not any(gains):
+        more.append("no evidence")
+    elif plain["refined"]:
+        more.append(f"probability of {name_html(plain['positive'])} {as_chance(gains[column])}")
+    else:
+        more.append(f"{name_html(plain['positive'])} + {as_value(gains[column])}")
     alert = " – alert" if one["number"] == plain["decision"]["delay"] else ""
     return f"Post {one['number']:,}{alert} <small>{' · '.join(more)}</small>"
 

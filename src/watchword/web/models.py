@@ -116,12 +116,12 @@ def text_limit(labels: int) -> int:
     return max(_LEAST_LIMIT, min(_TEXT_LIMIT, _NUMBERS_LIMIT // max(labels, 1)))
 
 
-def explained(model: TauSS3, text: str) -> dict[str, Any]:
+def explained(model: TauSS3, text: str, scale: Mapping[str, float] | None = None) -> dict[str, Any]:
     """Return the explanation of a text in the wire format; a very long text is cut."""
     limit = text_limit(len(model.labels))
     shown = text[:limit]
     cut = {"shown": limit, "of": len(text)} if len(text) > limit else None
-    return {"explanation": compact(model.explain(shown)), "cut": cut}
+    return {"explanation": compact(model.explain(shown), scale), "cut": cut}
 
 
 def _number(name: str, value: Any, kind: type[int] | type[float]) -> Any:

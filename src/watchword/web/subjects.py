@@ -16,14 +16,16 @@ from watchword.evaluation.replaying import Outcome, Replay, replay, replay_score
 from watchword.evaluation.scores import Scores, score_streams
 from watchword.model.engine import engine_of
 from watchword.reasons.story import tell
+from watchword.show.blocks import scale_of
 from watchword.streams.notation import NAMES, options_of
 from watchword.streams.policies import Overtakes, Policy, as_policy, policy_from_dict
 from watchword.streams.steps import ScoreName
 from watchword.web.documents import Selection, listed_documents, sorted_labels
-from watchword.web.models import LatestUsed, Models, Settings, explained, found_at
+from watchword.web.models import LatestUsed, Models, Settings, explained, found_at, text_limit
 
 _SCORES = get_args(ScoreName)
 _DIGITS = 6  # of the curves: finer than pixels
+_SCALED = 200  # posts of a subject that decide about its scale: more would take long
 
 
 class SubjectShelf:
@@ -40,6 +42,7 @@ class SubjectShelf:
             policy = Overtakes(self._usual_positive())
         self._policy = as_policy("policy", policy)
         self._kept = LatestUsed(4)
+        self._scales = LatestUsed()
         place = {label: at for at, label in enumerate(self._labels)}
         self._truth = np.array(
             [-1 if one.label is None else place[one.label] for one in self._subjects], np.int64
@@ -115,13 +118,30 @@ class SubjectShelf:
         return {name: plain[name] for name in names}
 
     def post(self, at: int, number: int, settings: Settings) -> dict[str, Any]:
-        """Return a post, counted from 1, with its explanation."""
+        """Return a post, counted from 1, with its explanation, on the scale of its subject."""
         post = self._post(at, number)
+        scale = self._scale(at, settings)
         return {
             "number": number,
             "id": post.id,
             "time": None if post.time is None else post.time.isoformat(" ", "minutes"),
-        } | explained(self._models.under(settings), post.content)
+        } | explained(self._models.under(settings), post.content, scale)
+
+    def _scale(self, at: int, settings: Settings) -> dict[str, float]:
+        """Return the scale of painting for all posts of a subject.
+
+        Of many posts, those with the strongest evidence for any label decide.
+        """
+
+        def make() -> dict[str, float]:
+            model, posts = self._models.under(settings), self.subject(at).posts
+            texts = [post.content for post in posts]
+            strongest = engine_of(model).evidence(texts, as_threads(None)).values.max(axis=1)
+            order = np.argsort(-strongest, kind="stable")[:_SCALED].tolist()
+            limit = text_limit(len(model.labels))
+            return scale_of(model.explain(texts[index][:limit]) for index in order)
+
+        return self._scales.get((at, settings), make)
 
     def text(self, at: int, number: int) -> str:
         """Return the text of a post, counted from 1."""

@@ -34,25 +34,30 @@ def to_json(value: Any) -> bytes:
         return _HALVES.sub("\ufffd", text).encode()
 
 
-def compact(explanation: Explanation | Mapping[str, Any]) -> dict[str, Any]:
+def compact(
+    explanation: Explanation | Mapping[str, Any], scale: Mapping[str, float] | None = None
+) -> dict[str, Any]:
     """Return the data of `Explanation.to_dict` and how strongly each block is painted, compactly.
 
     Long texts repeat their n-grams, each with six numbers per label, most of them 0. So `blocks`,
     in text order and each before its inner blocks, are lists of start, end and index into `rules`.
     `expand` in paint.js restores the shape of `to_dict`. Of the n-grams of a refined score, those
-    that add most to each label are sent: `largest`.
+    that add most to each label are sent: `largest`. `highest` is what the strongest colour stands
+    for at each level, of this text or of all that share a `scale`.
     """
-    rules = Rules()
+    rules = Rules(scale)
     places = rules.add(explanation)
     own = plain_of(explanation)
     plain = {name: own[name] for name in _HEAD} | {
         "blocks": places,
         "rules": [_without_zeros(rules, rule) for rule in rules.all],
+        "highest": rules.highest,
     }
     if own.get("bias") is None:
         return plain
     columns = range(len(own["labels"]))
-    return plain | {"bias": own["bias"], "largest": [_largest(rules, at) for at in columns]}
+    largest = [_largest(rules, at) for at in columns]
+    return plain | {"bias": own["bias"], "probability": own.get("probability"), "largest": largest}
 
 
 def _largest(rules: Rules, column: int) -> list[list[Any]]:

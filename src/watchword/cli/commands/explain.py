@@ -158,8 +158,13 @@ def show_explanation(
     for at in by_score(range(len(explanation.labels)), explanation.value)[:10]:
         name = explanation.labels[at]
         bias = {} if explanation.bias is None else {"bias": explanation.bias[at]}
-        predicted = "← predicted" if name == explanation.label else ""
+        if explanation.probability is not None:
+            bias["probability"] = explanation.probability[at]
+        note = "← predicted" if explanation.has_evidence else "← default"
+        predicted = note if name == explanation.label else ""
         rows.append({"label": name, "confidence": explanation.value[at], **bias, "": predicted})
+    if not explanation.has_evidence:
+        show("No evidence for any label.")
     show_table(rows)
     show()
     chosen = explanation.label if label is None else label

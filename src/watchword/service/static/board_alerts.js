@@ -3,7 +3,7 @@
 "use strict";
 
 const alerts = (() => {
-  const { element, number, shown, visible, expand, inspect, paint } = watchword;
+  const { element, number, shown, visible, expand, inspect, paint, legend, hasEvidence, silence, chance } = watchword;
   const { byId, ask, attempt } = asking;
   const { badge, count, fill, row, tick } = parts;
   const { state, when, address, subjectLink, fact, fold, foldedTable, nameOf, drawHistory, prepareList, score } = board;
@@ -123,15 +123,21 @@ const alerts = (() => {
     if (id !== open.id) return; // another alert was opened meanwhile
     const isAlert = ({ number: post }) => post === open.delay;
     const ordered = [...story.shown.filter(isAlert), ...story.shown.filter((each) => !isAlert(each))];
+    let scale = []; // the same for all posts
     const posts = ordered.map(({ number: post, time, explanation }) => {
       const sheet = element("div", { class: "sheet" });
       const given = expand(explanation);
-      paint(sheet, given, { column: given.labels.map(String).indexOf(state.positive) });
+      const column = given.labels.map(String).indexOf(state.positive);
+      paint(sheet, given, { column });
       inspect(sheet, byId("details"));
-      return element("article", {}, element("p", { class: "over" }, `${words.atPost(post)} `, when(time)), sheet);
+      scale = legend(given, { column });
+      const over = element("p", { class: "over" }, `${words.atPost(post)} `, when(time));
+      if (!hasEvidence(given)) over.append(" · ", silence(given));
+      else if (given.probability) over.append(` · ${words.probability(visible(state.positive), chance(given.probability[column]))}`);
+      return element("article", {}, over, sheet);
     });
     const changes = story.changes.map(({ text }) => element("p", {}, visible(text)));
-    place.append(element("h2", {}, words.keyPosts), ...posts, ...fold(posts));
+    place.append(element("h2", {}, words.keyPosts), element("p", { class: "quiet" }, ...scale), ...posts, ...fold(posts));
     if (changes.length) place.append(element("h2", {}, words.wouldChange), ...changes);
   }
 

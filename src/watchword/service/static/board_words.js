@@ -17,6 +17,7 @@ const words = (() => {
     alert: (id) => `Alert ${id}`,
     at: " at ",
     atPost: (post) => `post ${count(post)}`,
+    probability: (label, share) => `probability of ${label} ${share}`,
     afterPosts: (posts) => ` after ${plural(posts, "post")}, raised `,
     score: "score",
     noAlert: "no alert",

@@ -2,11 +2,11 @@
 // `share`: how strongly it is painted for each label, from 0 to 1, and `speaks`: the column of the
 // label it supports, or null. The server computes both (Rules in show/blocks.py).
 //
-//   {text, labels, label, value: [per label], summary, blocks: [paragraphs]}
+//   {text, labels, label, value: [per label], summary, highest: {level: number}, blocks: [paragraphs]}
 //   paragraph, sentence: {kind, start, end, value, contribution, share, blocks}
 //   ngram: {kind: "ngram", start, end, value, contribution, share, ngram, count, lv, sg, sn}
-//
-// In a refined model, n-grams also have the two parts of their value, `counted` and `corrected`.
+// `highest` is what the strongest colour stands for, the same in all texts that share a scale.
+// In a refined model, there is a `probability` of each label; n-grams also have the two parts of their value, `counted` and `corrected`.
 // There, values may be negative; a block with a negative contribution has the share 0.
 //
 // `start` and `end` count characters as Python does (code points, not UTF-16 units). Texts and
@@ -23,6 +23,8 @@ const watchword = (() => {
     0x202a: "LRE", 0x202b: "RLE", 0x202c: "PDF", 0x202d: "LRO", 0x202e: "RLO",
     0x2066: "LRI", 0x2067: "RLI", 0x2068: "FSI", 0x2069: "PDI",
   };
+  const STEPS = [0.25, 0.5, 0.75, 1]; // of the legend
+  const SURE = 0.001; // probabilities this near to 0 or 1 are not told apart
   const LONG = 3000; // blocks: with more, paragraphs out of sight are not laid out
   const painted = new WeakMap(); // element → its painted explanation
   const ALL = "all"; // instead of a label's column: each block in the colour of the label it supports
@@ -396,6 +398,7 @@ const watchword = (() => {
    * left. `column` is that of the chosen label; `choose` is called with the column of a clicked one.
    */
   function paintScores(container, explanation, { column, choose = null }) {
+    const known = hasEvidence(explanation);
     const order = explanation.labels.map((_, at) => at);
     order.sort((a, b) => explanation.value[b] - explanation.value[a] || a - b);
     const lowest = Math.min(0, ...explanation.value);
@@ -413,15 +416,48 @@ const watchword = (() => {
         element("span", { class: "track" }, bar),
         element("span", { class: "number" }, number(value)),
       );
-      if (name === explanation.label) row.classList.add("predicted");
+      if (known && explanation.probability) {
+        row.classList.add("likely");
+        row.append(element("span", { class: "chance" }, chance(explanation.probability[at])));
+      }
+      if (known && name === explanation.label) row.classList.add("predicted");
       if (choose) row.addEventListener("click", () => choose(at));
       return element("li", {}, row);
     });
-    container.replaceChildren(...rows);
+    container.replaceChildren(...(known ? [] : [element("li", { class: "silent" }, silence(explanation))]), ...rows);
+  }
+
+  const hasEvidence = (explanation) => explanation.value.some((value) => value !== 0);
+
+  /** Say that a text has no evidence for any label, and which label is the default. */
+  function silence(explanation) {
+    const made = document.createDocumentFragment();
+    made.append("No evidence for any label; the default is ", shown(explanation.label), ".");
+    return made;
+  }
+
+  /** Format a probability in percent, as `as_chance` in show/blocks.py does. */
+  function chance(probability) {
+    if (probability > SURE && probability < 1 - SURE) return `${rounded(100 * probability, 1).toFixed(1)} %`;
+    return probability <= SURE ? "< 0.1 %" : "> 99.9 %";
+  }
+
+  /** Return the legend of the colours: samples from weak to strong, with what they add to a score. */
+  function legend(explanation, { column = predicted(explanation), level = "ngram" } = {}) {
+    const highest = explanation.highest[level];
+    if (!(highest > 0)) return [];
+    const samples = STEPS.map((part) => {
+      const sample = element("span", { class: "worth" }, number(part * highest));
+      sample.style.setProperty("--part", part);
+      return sample;
+    });
+    const colour = colourClass(column === ALL ? predicted(explanation) : column);
+    const ramp = element("span", { class: `painted ramp ${colour}` }, ...samples);
+    return ["Colours show what a block adds to the score: ", ramp];
   }
 
   return {
     ALL, element, rounded, number, shown, visible, appendText, colourClass, dash, setAlert, expand, blocksOf,
-    paint, mark, inspect, paintScores,
+    paint, mark, inspect, paintScores, legend, hasEvidence, silence, chance,
   };
 })();

@@ -4,7 +4,7 @@
 "use strict";
 
 const reading = (() => {
-  const { ALL, number, shown, visible, paint, mark, inspect, paintScores } = watchword;
+  const { ALL, number, shown, visible, paint, mark, inspect, paintScores, legend } = watchword;
   const { state, byId, ask, attempt, paintFor } = page;
   const { chip, coloured, count, headRow, row } = parts;
   const STRONGEST = 12;
@@ -35,6 +35,7 @@ const reading = (() => {
     if (changes[view]) mark(byId(`${view}-painted`), changes[view].occurrences);
     const heading = byId(`view-${view}`).querySelector("[data-painted-for]");
     heading.replaceChildren("for ", column === ALL ? "all labels" : coloured(column, explanation.labels));
+    placeOf(view).querySelector("[data-legend]").replaceChildren(...legend(explanation, { column, level: state.level }));
     paintScores(placeOf(view).querySelector("[data-scores]"), explanation, { column, choose: paintFor });
     showStrongest(placeOf(view).querySelector("[data-strongest]"), explanation, column);
   }
