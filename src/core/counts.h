@@ -12,6 +12,7 @@
 #include <span>
 #include <stdexcept>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "cells.h"
@@ -207,7 +208,6 @@ class Counts {
 
     const RowPool& word_pool(WordId word) const { return word_pools_[word % kWordPools]; }
     RowPool& word_pool(WordId word) { return word_pools_[word % kWordPools]; }
-    void adopt_words(TermBatch& batch, std::vector<WordId>& ids);
     void grow_label_columns();
     static std::vector<Item> first_words(const TermBatch& batch);
     static Sorted sort_by_shard(const TermBatch& batch);
@@ -215,7 +215,11 @@ class Counts {
     struct Lesson;
     // Memory of one thread that learns.
     struct Room;
-    std::vector<Count> prepare(Lesson& lesson, const std::vector<WordId>& ids) const;
+    using Added = std::unordered_map<LabelId, LabelTotals>;
+    Added prepare_all(std::span<Lesson> lessons, unsigned threads);
+    void adopt_words(Lesson& lesson);
+    void take_back_words(const Lesson& lesson);
+    std::vector<Count> prepare(Lesson& lesson) const;
     void learn_words(const Lesson& lesson, unsigned part, unsigned parts, Leaders& leaders);
     void check_room(std::size_t shard, std::span<const Lesson> lessons) const;
     template <Counting counting>
@@ -278,7 +282,7 @@ class Counts {
     LabelTable labels_;
     std::vector<LabelTotals> totals_;  // by label id
     Vocabulary words_;
-    Table<Cell> word_cells_;  // by word id
+    SegmentedTable<Cell> word_cells_;  // by word id
     std::array<RowPool, kWordPools> word_pools_;
     std::array<Trie, kShards> shards_;
     PruneResult pruned_;

@@ -30,6 +30,7 @@ struct Counts::Lesson {
     std::span<const LabelId> labels;        // by document
     std::vector<Item> first_words;          // of each document; only where documents are counted
     std::vector<Fingerprint> fingerprints;  // by document
+    std::vector<WordId> ids;                // of the batch's words
     Sorted sorted;
 };
 
@@ -72,37 +73,18 @@ void Counts::learn(std::span<TermBatch> batches, std::span<const LabelId> labels
     forget_unlearn_index_before(batches);
     grow_label_columns();
     std::vector<Lesson> lessons(batches.size());
-    std::vector<std::vector<WordId>> ids_of(batches.size());
     std::size_t first = 0;
     for (std::size_t at = 0; at < batches.size(); ++at) {
         lessons[at].batch = &batches[at];
         lessons[at].labels = labels.subspan(first, batches[at].documents());
         first += batches[at].documents();
     }
-    // One thread at a time adopts words, batch after batch, while others prepare what has its ids.
-    std::mutex adopting;
-    std::size_t adopted = 0;
-    std::vector<std::vector<Count>> words_in(batches.size());  // by document
-    parallel_for(batches.size(), threads, [&](std::size_t at, unsigned) {
-        {
-            const std::lock_guard guard(adopting);
-            for (; adopted <= at; ++adopted) adopt_words(batches[adopted], ids_of[adopted]);
-        }
-        words_in[at] = prepare(lessons[at], ids_of[at]);
-    });
-
-    // Nothing is counted before it is certain that everything can be.
-    std::unordered_map<LabelId, LabelTotals> added;
-    for (std::size_t at = 0; at < batches.size(); ++at) {
-        for (std::size_t document = 0; document < words_in[at].size(); ++document) {
-            LabelTotals& own = added[lessons[at].labels[document]];
-            own.documents += batches[at].counted_as(document);
-            own.words += words_in[at][document];
-        }
-    }
-    for (const auto& [label, more] : added) check_totals_fit(totals_[label], more);
-    for (std::size_t shard = 0; shard < kShards && max_ngram_ > 1; ++shard) {
-        check_room(shard, lessons);
+    Added added;
+    try {
+        added = prepare_all(lessons, threads);
+    } catch (...) {
+        for (const Lesson& lesson : lessons) take_back_words(lesson);
+        throw;
     }
 
     // One thread writes the leaders directly, so that a document costs nothing per label. Others
@@ -139,6 +121,35 @@ void Counts::learn(std::span<TermBatch> batches, std::span<const LabelId> labels
     }
     complete_ = true;
     with_index([&] { note_learnt(lessons); });
+}
+
+// Returns what will be added to the totals. Nothing is counted before it is certain that everything
+// can be.
+Counts::Added Counts::prepare_all(std::span<Lesson> lessons, unsigned threads) {
+    // One thread at a time adopts words, batch after batch, while others prepare what has its ids.
+    std::mutex adopting;
+    std::size_t adopted = 0;
+    std::vector<std::vector<Count>> words_in(lessons.size());  // by document
+    parallel_for(lessons.size(), threads, [&](std::size_t at, unsigned) {
+        {
+            const std::lock_guard guard(adopting);
+            for (; adopted <= at; ++adopted) adopt_words(lessons[adopted]);
+        }
+        words_in[at] = prepare(lessons[at]);
+    });
+    Added added;
+    for (std::size_t at = 0; at < lessons.size(); ++at) {
+        for (std::size_t document = 0; document < words_in[at].size(); ++document) {
+            LabelTotals& own = added[lessons[at].labels[document]];
+            own.documents += lessons[at].batch->counted_as(document);
+            own.words += words_in[at][document];
+        }
+    }
+    for (const auto& [label, more] : added) check_totals_fit(totals_[label], more);
+    for (std::size_t shard = 0; shard < kShards && max_ngram_ > 1; ++shard) {
+        check_room(shard, lessons);
+    }
+    return added;
 }
 
 // Only of documents that can be unlearnt: those learnt with all their n-grams.
@@ -178,23 +189,30 @@ void Counts::note_learnt(std::span<const Lesson> lessons) {
     for (const auto& [label, own] : documents) note(uses_of(own, label), label, Change::Learnt);
 }
 
-void Counts::adopt_words(TermBatch& batch, std::vector<WordId>& ids) {
-    ids.resize(batch.words.id_limit());
-    complete_ = false;  // words without cells
+void Counts::adopt_words(Lesson& lesson) {
+    const Vocabulary& words = lesson.batch->words;
+    lesson.ids.reserve(words.id_limit());
+    // Before any word is added: there is none without a cell.
+    word_cells_.resize(std::size_t{words_.id_limit()} + words.id_limit());
     constexpr WordId kAhead = 8;
-    for (WordId id = 0; id < batch.words.id_limit(); ++id) {
-        if (id + kAhead < batch.words.id_limit()) {
-            words_.prefetch_word(hash_word(batch.words.padded(id + kAhead)));
+    for (WordId id = 0; id < words.id_limit(); ++id) {
+        if (id + kAhead < words.id_limit()) {
+            words_.prefetch_word(hash_word(words.padded(id + kAhead)));
         }
-        const PaddedWord word = batch.words.padded(id);
-        ids[id] = words_.find_or_add(word, hash_word(word));
+        const PaddedWord word = words.padded(id);
+        lesson.ids.push_back(words_.find_or_add(word, hash_word(word)));
     }
-    if (word_cells_.size() < words_.id_limit()) word_cells_.resize(words_.id_limit());
-    complete_ = true;
+}
+
+// Removes the words that were added for a lesson that is not learnt: those without counts.
+void Counts::take_back_words(const Lesson& lesson) {
+    for (const WordId word : lesson.ids) {
+        if (words_.holds(word) && word_cells_[word].empty()) remove_word(word);
+    }
 }
 
 // Gives a batch the word ids of this vocabulary. Returns how many words of each document count.
-std::vector<Count> Counts::prepare(Lesson& lesson, const std::vector<WordId>& ids) const {
+std::vector<Count> Counts::prepare(Lesson& lesson) const {
     TermBatch& batch = *lesson.batch;
     if (counting_ == Counting::Documents) lesson.first_words = first_words(batch);
     std::vector<Count> words(batch.documents(), 0);
@@ -204,7 +222,7 @@ std::vector<Count> Counts::prepare(Lesson& lesson, const std::vector<WordId>& id
         for (std::size_t at = batch.begin_of(document); at < batch.ends[document]; ++at) {
             Symbol& symbol = batch.symbols[at];
             if (!is_word(symbol)) continue;
-            symbol = ids[symbol];
+            symbol = lesson.ids[symbol];
             ++read;
         }
         if (counting_ == Counting::Occurrences) words[document] = read;

@@ -35,6 +35,55 @@ class PageAllocator {
 template <class T>
 using Table = std::vector<T, PageAllocator<T>>;
 
+// A table in segments: beyond the first, no element is ever moved, so that appending never has to
+// wait for a copy of all.
+template <class T>
+class SegmentedTable {
+   public:
+    std::size_t size() const { return size_; }
+    T& operator[](std::size_t at) { return segments_[at / kSegment][at % kSegment]; }
+    const T& operator[](std::size_t at) const { return segments_[at / kSegment][at % kSegment]; }
+    void push_back(const T& value) {
+        if (size_ % kSegment == 0) add_segment();
+        segments_[size_ / kSegment].push_back(value);
+        ++size_;
+    }
+    // Only to more elements.
+    void resize(std::size_t size) {
+        while (size_ < size) {
+            if (size_ % kSegment == 0) add_segment();
+            const std::size_t begin = size_ / kSegment * kSegment;
+            const std::size_t end = std::min(size, begin + kSegment);
+            segments_[begin / kSegment].resize(end - begin);
+            size_ = end;
+        }
+    }
+    void clear() {
+        if (!segments_.empty()) segments_.resize(1);
+        if (!segments_.empty()) segments_[0].clear();
+        size_ = 0;
+    }
+
+   private:
+    static constexpr std::size_t kSegment = (std::size_t{1} << 17) / sizeof(T);
+    static_assert((kSegment & (kSegment - 1)) == 0, "dividing by it must be fast");
+
+    void add_segment() {
+        if (size_ == 0 && !segments_.empty()) return;
+        segments_.emplace_back();
+        if (size_ == 0) return;  // many tables stay small
+        try {
+            segments_.back().reserve(kSegment);
+        } catch (...) {
+            segments_.pop_back();
+            throw;
+        }
+    }
+
+    std::vector<Table<T>> segments_;
+    std::size_t size_ = 0;
+};
+
 // Tables that double waste up to half of a large model's memory: grow by less.
 template <class T>
 void reserve_tightly(Table<T>& table, std::size_t size) {

@@ -1,7 +1,7 @@
 #include "vocabulary.h"
 
 #include <algorithm>
-#include <bit>
+#include <new>
 #include <stdexcept>
 #include <string>
 
@@ -33,16 +33,6 @@ bool Vocabulary::equal(WordId id, PaddedWord word) const {
     return true;
 }
 
-WordId Vocabulary::find(PaddedWord word, std::uint64_t hash) const {
-    if (slots_.empty()) return kUnknownWord;
-    const std::uint64_t key = key_of(word, hash);
-    const std::size_t mask = slots_.size() - 1;
-    for (std::size_t at = first_slot(hash); slots_[at].id != kEmpty; at = (at + 1) & mask) {
-        if (slots_[at].key == key && same(slots_[at], word)) return slots_[at].id;
-    }
-    return kUnknownWord;
-}
-
 WordId Vocabulary::find(std::string_view word) const {
     const Padded padded(word);
     return find(padded.get(), hash_word(padded.get()));
@@ -53,92 +43,88 @@ WordId Vocabulary::find_or_add(std::string_view word) {
     return find_or_add(padded.get(), hash_word(padded.get()));
 }
 
-WordId Vocabulary::add(PaddedWord word, std::uint64_t key, std::size_t slot) {
-    WordId id;
-    const Entry entry{bytes_.size(), word.length};
-    bytes_.insert(bytes_.end(), word.bytes, word.bytes + word.padded_length());
+WordId Vocabulary::add(PaddedWord word, std::uint64_t hash, Slot* slot) {
+    const Entry entry{add_bytes(word), word.length};
+    WordId id = id_limit();
     if (free_ids_.empty()) {
-        if (entries_.size() >= kFirstMark) throw std::length_error("more than 2^31 words");
-        id = static_cast<WordId>(entries_.size());
+        if (id >= kFirstMark) throw std::length_error("more than 2^31 words");
         entries_.push_back(entry);
     } else {
         id = free_ids_.back();
         free_ids_.pop_back();
         entries_[id] = entry;
     }
-    slots_[slot] = {key, word.length, id};
-    ++live_;
+    slots_.fill(slot, {key_of(word, hash), word.length, id}, hash);
     return id;
 }
 
-void Vocabulary::remove(WordId id) {
-    const std::uint64_t hash = hash_word(padded(id));
-    const std::size_t mask = slots_.size() - 1;
-    std::size_t at = first_slot(hash);
-    while (slots_[at].id != id) at = (at + 1) & mask;
-    // Close the gap, so that no search stops before a slot that was pushed past it.
-    for (std::size_t next = (at + 1) & mask; slots_[next].id != kEmpty; next = (next + 1) & mask) {
-        const std::size_t home = first_slot(hash_word(padded(slots_[next].id)));
-        if (((next - home) & mask) >= ((next - at) & mask)) {
-            slots_[at] = slots_[next];
-            at = next;
-        }
+std::uint64_t Vocabulary::add_bytes(PaddedWord word) {
+    const std::size_t size = word.padded_length();
+    if (chunks_.empty() || last_used_ + size > chunks_.back().size()) add_chunk(size);
+    char* const to = chunks_.back().data() + last_used_;
+    for (std::size_t at = 0; at < size; at += 8) std::memcpy(to + at, word.bytes + at, 8);
+    const std::uint64_t place = std::uint64_t{chunks_.size() - 1} << 32 | last_used_;
+    last_used_ += size;
+    bytes_ += size;
+    return place;
+}
+
+// A long word gets a chunk for itself.
+void Vocabulary::add_chunk(std::size_t size) {
+    if (chunks_.size() == 1 && last_used_ + size <= kChunk) {  // many stay small
+        return chunks_[0].resize(std::min(kChunk, (last_used_ + size) * 2));
     }
-    slots_[at] = Slot{};
-    dead_bytes_ += padded(id).padded_length();
-    entries_[id] = {kFree, 0};
+    chunks_.emplace_back(std::max(size, chunks_.empty() ? kLeastChunk : kChunk));
+    last_used_ = 0;
+}
+
+void Vocabulary::remove(WordId id) {
     free_ids_.push_back(id);
-    --live_;
-    if (dead_bytes_ > 4096 && dead_bytes_ * 2 > bytes_.size()) compact_bytes();
+    const PaddedWord word = padded(id);
+    slots_.remove(hash_word(word), [id](const Slot& slot) { return slot.id == id; });
+    dead_bytes_ += word.padded_length();
+    entries_[id] = {kFree, 0};
+    if (dead_bytes_ > 4096 && dead_bytes_ * 2 > bytes_) compact_bytes();
 }
 
 void Vocabulary::compact_bytes() {
-    std::vector<char> kept;
-    kept.reserve(bytes_.size() - dead_bytes_);
-    for (Entry& entry : entries_) {
-        if (entry.offset == kFree) continue;
-        const char* from = bytes_.data() + entry.offset;
-        entry.offset = kept.size();
-        kept.insert(kept.end(), from, from + PaddedWord{from, entry.length}.padded_length());
+    const std::size_t old = chunks_.size(), used = bytes_;
+    try {
+        add_chunk(kChunk);
+        for (WordId id = 0; id < id_limit(); ++id) {
+            if (holds(id)) entries_[id].place = add_bytes(padded(id));
+        }
+    } catch (const std::bad_alloc&) {
+        dead_bytes_ += bytes_ - used;
+        return;  // until the next time
     }
-    bytes_ = std::move(kept);
+    for (WordId id = 0; id < id_limit(); ++id) {
+        if (holds(id)) entries_[id].place -= std::uint64_t{old} << 32;
+    }
+    chunks_.erase(chunks_.begin(), chunks_.begin() + static_cast<std::ptrdiff_t>(old));
+    bytes_ -= used;
     dead_bytes_ = 0;
 }
 
 void Vocabulary::clear() {
-    // Clearing a table that was once large takes time in proportion to the words it holds now. From
-    // a word's first slot to the end of its run, every slot can be cleared, because all words go.
-    const bool few = live_ * 16 < slots_.size();
-    if (!few) std::fill(slots_.begin(), slots_.end(), Slot{});
-    for (WordId id = 0; few && id < id_limit(); ++id) {
-        if (!holds(id)) continue;
-        std::size_t at = first_slot(hash_word(padded(id)));
-        for (; slots_[at].id != kEmpty; at = (at + 1) & (slots_.size() - 1)) slots_[at] = Slot{};
+    const std::size_t words = entries_.size() - free_ids_.size();
+    if (words * 16 >= slots_.capacity()) {
+        slots_.clear();
+    } else {
+        for (WordId id = 0; id < id_limit(); ++id) {
+            if (holds(id)) slots_.clear_run(hash_word(padded(id)));
+        }
     }
-    bytes_.clear();
     entries_.clear();
     free_ids_.clear();
-    live_ = 0;
-    dead_bytes_ = 0;
+    chunks_.resize(std::min<std::size_t>(chunks_.size(), 1));
+    bytes_ = dead_bytes_ = last_used_ = 0;
 }
 
-void Vocabulary::reserve(std::size_t words) {
-    while (slots_.size() * 5 <= words * 8) grow();
-    entries_.reserve(words);
-}
-
-void Vocabulary::grow() {
-    const std::size_t size = std::max<std::size_t>(16, slots_.size() * 2);
-    slots_.assign(size, Slot{});
-    shift_ = 64 - static_cast<unsigned>(std::countr_zero(size));
-    const std::size_t mask = size - 1;
-    for (WordId id = 0; id < id_limit(); ++id) {
-        if (!holds(id)) continue;
-        const std::uint64_t hash = hash_word(padded(id));
-        std::size_t at = first_slot(hash);
-        while (slots_[at].id != kEmpty) at = (at + 1) & mask;
-        slots_[at] = {key_of(padded(id), hash), padded(id).length, id};
-    }
+std::size_t Vocabulary::capacity_bytes() const {
+    std::size_t bytes = slots_.capacity() * sizeof(Slot) + entries_.size() * sizeof(Entry);
+    for (const std::vector<char>& chunk : chunks_) bytes += chunk.capacity();
+    return bytes;
 }
 
 }  // namespace watchword

@@ -9,6 +9,7 @@
 
 #include "hash.h"
 #include "pages.h"
+#include "probing_table.h"
 
 namespace watchword {
 
@@ -31,10 +32,13 @@ struct PaddedWord {
     }
 };
 
+// Of a word of at most eight bytes.
+inline std::uint64_t hash_short(std::uint64_t bytes, std::uint32_t length) {
+    return mix(bytes ^ kHashSeed.first, kHashSeed.second + length);
+}
+
 inline std::uint64_t hash_word(PaddedWord word) {
-    if (word.length <= 8) {
-        return mix(word.chunk(0) ^ kHashSeed.first, kHashSeed.second + word.length);
-    }
+    if (word.length <= 8) return hash_short(word.chunk(0), word.length);
     std::uint64_t hash = kHashSeed.second + word.length;
     for (std::size_t at = 0; at < word.padded_length(); at += 8) {
         hash = mix(hash ^ word.chunk(at), kHashSeed.first);
@@ -45,45 +49,45 @@ inline std::uint64_t hash_word(PaddedWord word) {
 class Vocabulary {
    public:
     // kUnknownWord if the word is not there.
-    WordId find(PaddedWord word, std::uint64_t hash) const;
+    WordId find(PaddedWord word, std::uint64_t hash) const {
+        const Slot* const slot = slots_.find(hash, Matches{*this, word, key_of(word, hash)});
+        return slot == nullptr ? kUnknownWord : slot->id;
+    }
     WordId find(std::string_view word) const;
 
     WordId find_or_add(PaddedWord word, std::uint64_t hash) {
-        if (slots_.size() * 5 <= (live_ + 1) * 8) grow();
-        const std::uint64_t key = key_of(word, hash);
-        const std::size_t mask = slots_.size() - 1;
-        for (std::size_t at = first_slot(hash);; at = (at + 1) & mask) {
-            const Slot& slot = slots_[at];
-            if (slot.id == kEmpty) return add(word, key, at);
-            if (slot.key == key && same(slot, word)) return slot.id;
-        }
+        Slot* const slot = slots_.find_or_make_room(hash, Matches{*this, word, key_of(word, hash)});
+        return slot->empty() ? add(word, hash, slot) : slot->id;
     }
     WordId find_or_add(std::string_view word);
 
-    void prefetch_word(std::uint64_t hash) const {
-        if (!slots_.empty()) prefetch(&slots_[first_slot(hash)]);
-    }
+    void prefetch_word(std::uint64_t hash) const { slots_.prefetch_slot(hash); }
 
     void remove(WordId id);
     void clear();
-    void reserve(std::size_t words);
+    void reserve(std::size_t words) { slots_.reserve(words); }
 
     // The ids ever given out are below this; some may be free.
     WordId id_limit() const { return static_cast<WordId>(entries_.size()); }
-    bool holds(WordId id) const { return entries_[id].offset != kFree; }
+    bool holds(WordId id) const { return entries_[id].place != kFree; }
     PaddedWord padded(WordId id) const {
-        return {bytes_.data() + entries_[id].offset, entries_[id].length};
+        return {bytes_at(entries_[id].place), entries_[id].length};
     }
     std::string_view word(WordId id) const {
-        return {bytes_.data() + entries_[id].offset, entries_[id].length};
+        return {bytes_at(entries_[id].place), entries_[id].length};
     }
+    // Of the words, with their zeros.
+    std::size_t bytes() const { return bytes_ - dead_bytes_; }
+    // All memory, used or not.
+    std::size_t capacity_bytes() const;
 
    private:
     static constexpr std::uint64_t kFree = ~0ull;
     static constexpr std::uint32_t kEmpty = ~0u;
+    static constexpr std::size_t kLeastChunk = 256, kChunk = std::size_t{1} << 16;
 
     struct Entry {
-        std::uint64_t offset;
+        std::uint64_t place;  // the chunk, then where in it, in 32 bits each
         std::uint32_t length;
     };
     // Most words have at most eight bytes: then the key is the word, and one comparison decides.
@@ -91,27 +95,40 @@ class Vocabulary {
         std::uint64_t key = 0;
         std::uint32_t length = 0;
         std::uint32_t id = kEmpty;
+
+        bool empty() const { return id == kEmpty; }
+        std::uint64_t hash() const { return length <= 8 ? hash_short(key, length) : key; }
     };
 
+    struct Matches {
+        const Vocabulary& words;
+        const PaddedWord word;
+        const std::uint64_t key;
+
+        bool operator()(const Slot& slot) const {
+            return slot.key == key && slot.length == word.length &&
+                   (word.length <= 8 || words.equal(slot.id, word));
+        }
+    };
     static std::uint64_t key_of(PaddedWord word, std::uint64_t hash) {
         return word.length <= 8 ? word.chunk(0) : hash;
     }
-    bool same(const Slot& slot, PaddedWord word) const {
-        return slot.length == word.length && (word.length <= 8 || equal(slot.id, word));
+    const char* bytes_at(std::uint64_t place) const {
+        return chunks_[place >> 32].data() + static_cast<std::uint32_t>(place);
     }
     bool equal(WordId id, PaddedWord word) const;
-    std::size_t first_slot(std::uint64_t hash) const { return hash >> shift_; }
-    WordId add(PaddedWord word, std::uint64_t key, std::size_t slot);
-    void grow();
+    WordId add(PaddedWord word, std::uint64_t hash, Slot* slot);
+    std::uint64_t add_bytes(PaddedWord word);
+    void add_chunk(std::size_t size);
     void compact_bytes();
 
-    std::vector<char> bytes_;
-    std::vector<Entry> entries_;
+    ProbingTable<Slot> slots_;
+    SegmentedTable<Entry> entries_;
     std::vector<WordId> free_ids_;
-    Table<Slot> slots_;
-    std::size_t live_ = 0;
-    std::size_t dead_bytes_ = 0;
-    unsigned shift_ = 63;
+    // No chunk but the first is ever moved.
+    std::vector<std::vector<char>> chunks_;
+    std::size_t last_used_ = 0;  // bytes of the last chunk
+    std::size_t bytes_ = 0, dead_bytes_ = 0;
 };
 
 }  // namespace watchword

@@ -10,6 +10,7 @@ import pytest
 
 import watchword as ww
 from untyped import untyped
+from watchword.model.engine import engine_of
 
 
 def taught(corpus=None, **arguments):
@@ -534,6 +535,39 @@ def test_counts_stay_right_while_large_tables_grow():
     again = ww.TauSS3(max_ngram=3, counting="occurrences")
     again.learn_many([" ".join(words) for words in documents[100:]], ["x"] * 400, threads=2)
     assert model.to_bytes() == again.to_bytes()
+
+
+def test_words_that_come_and_go_in_a_large_vocabulary_leave_no_trace():
+    model, draw = ww.TauSS3(max_ngram=1), random.Random(2)
+    texts = [
+        " ".join(f"{letter}{at}" for at in range(first, first + 100))
+        for letter in ("w", "a_long_word_")
+        for first in range(0, 12_000, 100)
+    ]
+    kept = texts[::6]
+    model.learn_many(texts, ["x"] * len(texts))
+    for _ in range(2):
+        gone = [text for text in texts if text not in kept]
+        draw.shuffle(gone)
+        for text in gone:
+            model.unlearn_one(text, "x")
+        alone = ww.TauSS3(max_ngram=1)
+        alone.learn_many(kept, ["x"] * len(kept))
+        assert model.to_bytes() == alone.to_bytes()
+        model.learn_many(gone, ["x"] * len(gone))
+        assert model.statistics.ngrams == (24_000,)
+
+
+def test_words_of_a_rejected_text_are_forgotten():
+    model = taught({"x": "a b"})
+    before, native = model.to_bytes(), engine_of(model).native
+    size = native.size()
+    for attempt in range(50):
+        text = " ".join(f"w{attempt}x{at}" for at in range(100))
+        with pytest.raises(OverflowError, match="2\\^40"):
+            native.learn([text], ["x"], 1, [2**40])
+    assert native.size() <= size + 100  # the ids of words that are gone are used again
+    assert model.to_bytes() == before
 
 
 def test_a_copy_that_refused_to_unlearn_outlives_its_original():
