@@ -1,6 +1,7 @@
 # Needs Python with its headers, pip, make and a C++20 compiler; the rest comes into .venv.
 PYTHON ?= python3
 CORPUS ?=
+OPTIONS ?=
 SECONDS ?= 60
 KILLS ?= 200
 BIN := .venv/bin
@@ -19,7 +20,7 @@ QUICK = -m "not slow" --hypothesis-profile=quick
 STUB := src/watchword/_native.pyi
 STUBGEN = $(BIN)/python -m nanobind.stubgen --quiet --module watchword._native --output-file
 
-.PHONY: help demo test test-all kill kill-sources build lint format stub benchmark compare-pyss3 test-pyss3 fuzz sanitize clean
+.PHONY: help demo test test-all kill kill-sources build lint format stub benchmark paper compare-pyss3 test-pyss3 fuzz sanitize clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*  ## /\1	/p' Makefile | expand -t 16
@@ -75,6 +76,9 @@ stub: build  ## write the types of the native module
 
 benchmark: build  ## compare with other programs [CORPUS=folder], see benchmarks/README.md
 	$(BIN)/python benchmarks/compare.py $(CORPUS)
+
+paper: build  ## the experiments and figures of the paper [OPTIONS=--help], see docs/paper.md
+	PYTHONPATH=benchmarks $(BIN)/python -m paper $(OPTIONS)
 
 compare-pyss3: build  ## compare the numbers with those of an installed PySS3 [CORPUS=folder]
 	$(BIN)/python benchmarks/compare_pyss3.py $(CORPUS)

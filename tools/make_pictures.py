@@ -11,8 +11,10 @@ from functools import cache
 from pathlib import Path
 
 import watchword as ww
-from watchword.erisk.paper.figures import FIGURES
 from watchword.reasons.story import Story
+
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+from paper.figures import FIGURES
 
 FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
 RISK = "at risk"

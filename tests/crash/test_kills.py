@@ -203,27 +203,6 @@ class EriskMake(Case):
         return self.files(folder)
 
 
-class EriskPaper(Case):
-    """Write results to a folder that must be new, unless a killed command left it unfinished."""
-
-    arguments: Sequence[Any]
-
-    def __init__(self, data):
-        super().__init__(data)
-        self.arguments = ["erisk", "paper", "--data", data / "collection", "--output", "out"]
-        self.arguments += ["--task", "2018-anorexia", "--lengths", "1,3", "--no-search"]
-        self.whole = None
-
-    def check_killed(self, folder):
-        if (folder / "out").exists() and not (folder / "out" / "unfinished-paper.txt").exists():
-            assert self.files(folder / "out") in ({}, self.whole)
-            shutil.rmtree(folder / "out")
-
-    def result(self, folder, _output):
-        self.whole = self.whole or self.files(folder / "out")
-        return self.files(folder)
-
-
 CASES = {
     "make": simple("make", "made.jsonl", "--subjects", "40"),
     "train": Train,
@@ -243,7 +222,6 @@ CASES = {
         *("erisk", "run", "2018-anorexia", "--data", "@/collection", "--output", "out"),
         *("--json", "result.json"),
     ),
-    "erisk paper": EriskPaper,
     "erisk client": Client,
 }
 

@@ -3,7 +3,7 @@
 - Collections: `layout`, `listing`, `xml_reader`, `truth`, `tables`; `pan` for PAN 2012;
   `synthetic_collection` and `synthetic_discussions` write some.
 - Runs of any team and their scores: `run_files`, `run_score`, `scoring`, `symptoms`.
-- The paper: `published` results, `paper_tasks`, and `paper/` for its experiments and figures.
+- The tasks of the paper: `published` results and `paper_tasks`.
 - Tasks from 2019 on: the `client`, with `protocol`, `dialects`, `transport`, `journal` and
   `emissions`; the practice `server`, with `practice_task`, `faults` and `fault_injection`.
 """

@@ -60,6 +60,9 @@ _LATEX_SIGNS = {sign: rf"\{sign}" for sign in "&%$#_{}"} | {
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "τ": r"$\tau$",
+    "σ": r"$\sigma$",
+    "λ": r"$\lambda$",
+    "ρ": r"$\rho$",
 }
 
 

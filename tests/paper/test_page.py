@@ -8,13 +8,16 @@ from typing import Any
 
 import pytest
 
+from paper.__main__ import command_parser
 from watchword.cli import cli
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
 TESTS = sorted(set(re.findall(r"`(tests/[\w/]+\.py::\w+)`", PAGE)))
 COMMANDS = sorted(set(re.findall(r"`(watchword [^`]+)`", PAGE)))
-ROWS = re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", PAGE, re.MULTILINE)[1:]
+OPTIONS = sorted(set(re.findall(r"`make paper OPTIONS=([^`]+)`", PAGE)))
+[WHERE] = re.findall(r"^## What is where$(.*?)^## ", PAGE, re.MULTILINE | re.DOTALL)
+ROWS = re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", WHERE, re.MULTILINE)[1:]
 
 
 @pytest.mark.parametrize("test", TESTS)
@@ -33,6 +36,11 @@ def test_a_named_command_and_its_options_exist(command):
     assert found is not cli
     known = {one for param in found.params for one in [*param.opts, *param.secondary_opts]}
     assert {word for word in words if word.startswith("--")} <= known
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_named_options_of_make_paper_exist(options):
+    command_parser().parse_args(shlex.split(options.strip('"')))
 
 
 def test_every_part_of_the_paper_has_a_command_or_a_test():

@@ -10,10 +10,10 @@ import pytest
 
 import watchword as ww
 from hostile import HOSTILE_TEXT
+from paper.report import PaperFolder, markdown_report, story_pair_page
+from paper.study import WARNING, StoryPair, StudySettings, study_tasks
 from story_pages import Page
 from watchword.erisk import make_collection, score_runs
-from watchword.erisk.paper.report import PaperFolder, markdown_report, story_pair_page
-from watchword.erisk.paper.study import WARNING, StoryPair, StudySettings, study_tasks
 
 TASK: Any = "2018-anorexia"
 
@@ -44,8 +44,12 @@ def written(study, tmp_path):
 
 def test_all_files_are_there(written):
     assert sorted(path.name for path in written.iterdir()) == [
+        "2018-anorexia-differences.csv",
+        "2018-anorexia-differences.tex",
         "2018-anorexia-search.csv",
+        "2018-anorexia-search.tex",
         "2018-anorexia-story.html",
+        "2018-anorexia-trials.csv",
         "2018-anorexia.csv",
         "2018-anorexia.json",
         "2018-anorexia.tex",
@@ -68,7 +72,11 @@ def test_all_files_are_there(written):
         f"{TASK}.csv",
         f"{TASK}.tex",
         f"{TASK}.json",
+        f"{TASK}-differences.csv",
+        f"{TASK}-differences.tex",
         f"{TASK}-search.csv",
+        f"{TASK}-search.tex",
+        f"{TASK}-trials.csv",
         f"{TASK}-story.html",
     ],
 )
@@ -106,6 +114,31 @@ def test_latex_has_the_greek_letter_and_bold_for_own_runs_only(written):
     assert any(line.startswith(r"$\tau$-SS3 & synthetic & ") for line in lines)
     assert not any(r"\textbf" in line for line in lines if "published" in line)
     assert sum(line.count("&") for line in lines if line.startswith("SS3 & published")) == 6
+
+
+def test_differences_are_a_table_for_spreadsheets_and_latex(study, written):
+    text = (written / f"{TASK}-differences.csv").read_text(encoding="utf-8")
+    rows = list(csv.DictReader(io.StringIO(text)))
+    [erde50] = [row for row in rows if (row["run"], row["measure"]) == ("τ-SS3", "erde50")]
+    interval = study.comparisons[0].differences["erde50"]
+    assert float(erde50["low"]) == interval.low
+    assert float(erde50["p"]) == study.comparisons[0].p_values["erde50"]
+    latex = (written / f"{TASK}-differences.tex").read_text(encoding="utf-8")
+    assert latex.count(r"\begin{tabular}") == len(study.comparisons)
+    assert f" & {100 * interval.value:+.2f} & " in latex
+
+
+def test_the_result_of_the_search_is_a_table_for_spreadsheets_and_latex(study, written):
+    text = (written / f"{TASK}-search.csv").read_text(encoding="utf-8")
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [(row["model"], row["source"]) for row in rows] == [
+        *[("SS3", "best"), ("SS3", "paper")],
+        *[("τ-SS3", "best"), ("τ-SS3", "paper")],
+    ]
+    assert float(rows[2]["erde50"]) == study.found("τ-SS3").value
+    latex = (written / f"{TASK}-search.tex").read_text(encoding="utf-8")
+    assert r"$\sigma$, $\lambda$, $\rho$" in latex
+    assert r"$\tau$-SS3 & 0.455, 1, 1 & paper & " in latex
 
 
 def test_runs_are_written_as_submissions(study, made, written):

@@ -6,7 +6,7 @@ import pytest
 
 import watchword as ww
 from hostile import HOSTILE_TEXT
-from watchword.erisk.paper.figures import (
+from paper.figures import (
     DOCUMENT,
     FIGURES,
     FIRST_DOCUMENT,
@@ -20,8 +20,8 @@ from watchword.erisk.paper.figures import (
     ngrams_of,
     reading_steps,
 )
-from watchword.show.hierarchy import hierarchy_svg
-from watchword.show.trees import Node, Tree
+from paper.hierarchy import hierarchy_svg
+from paper.trees import Node, Tree
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from paper.comparison import Side, comparison_page
+from paper.figures import draw_figures
+from paper.study import MODELS, Comparison, TaskStudy
 from watchword._display import aligned, csv_of
 from watchword._files import AnyPath, atomic_file
-from watchword.erisk.paper.figures import draw_figures
-from watchword.erisk.paper.study import MODELS, Comparison, TaskStudy
 from watchword.erisk.paper_tasks import (
     TABLE_TITLES,
     TableRow,
@@ -21,8 +22,8 @@ from watchword.erisk.paper_tasks import (
 from watchword.erisk.run_files import write_submissions
 from watchword.erisk.scoring import interval_cells, latex_of, markdown_of, title_of
 from watchword.erisk.synthetic_collection import MARKER, NOTICE, check_is_new
-from watchword.model.presets import PAPER
-from watchword.show.comparison import Side, comparison_page
+from watchword.evaluation.tuning_result import Trial
+from watchword.model.presets import PAPER, PAPER_GRID
 
 REPORT = "report.md"
 _UNFINISHED = "unfinished-paper.txt"
@@ -52,9 +53,14 @@ class PaperFolder:
         self._write(f"{name}.csv", _results_csv(study))
         self._write(f"{name}.tex", _results_latex(study))
         self._write(f"{name}.json", json.dumps(study.to_dict(), indent=1, allow_nan=False) + "\n")
+        self._write(f"{name}-differences.csv", _differences_csv(study))
+        self._write(f"{name}-differences.tex", _differences_latex(study))
         if study.search is not None:
+            self._write(f"{name}-search.csv", _search_csv(study))
+            table = latex_of(search_table(study), 0, words=3, note=study.warning)
+            self._write(f"{name}-search.tex", table)
             rows = [row | {"notice": study.warning} for row in study.search.rows()]
-            self._write(f"{name}-search.csv", csv_of(rows))
+            self._write(f"{name}-trials.csv", csv_of(rows))
         for run in study.runs:
             decisions = decisions_of(run.result.replay)
             write_submissions(
@@ -141,14 +147,18 @@ def length_table(study: TaskStudy) -> TableRows:
 def search_table(study: TaskStudy) -> TableRows:
     """Return what the search found for both models, beside the values of the paper."""
     rows: TableRows = [("model", "σ, λ, ρ", "", "ERDE50 %, by cross-validation")]
-    for name in MODELS:
-        for trial, source in (study.found(name), "best"), (study.of_paper(name), "paper"):
-            if trial is not None:
-                own = trial.parameters
-                values = (own["smoothness"], own["significance"], own["sanction"])
-                spelt = ", ".join(f"{value:g}" for value in values)
-                rows.append((name, spelt, source, f"{100 * trial.value:.2f}"))
+    for name, source, trial in _searched(study):
+        spelt = ", ".join(f"{trial.parameters[parameter]:g}" for parameter in PAPER_GRID)
+        rows.append((name, spelt, source, f"{100 * trial.value:.2f}"))
     return rows
+
+
+def _searched(study: TaskStudy) -> Iterator[tuple[str, str, Trial]]:
+    """Yield the best values and those of the paper for both models."""
+    for name in MODELS:
+        for source, trial in ("best", study.found(name)), ("paper", study.of_paper(name)):
+            if trial is not None:
+                yield name, source, trial
 
 
 def comparison_table(comparison: Comparison) -> TableRows:
@@ -180,6 +190,45 @@ def _results_latex(study: TaskStudy) -> str:
     # The best value is bold among runs on the same test set.
     runs = len(study.runs) + (0 if study.warning else len(study.task.table))
     return latex_of(rows, runs, words=2, note=study.warning)
+
+
+def _search_csv(study: TaskStudy) -> str:
+    rows = [
+        {
+            "task": study.task.name,
+            "model": name,
+            "source": source,
+            **{parameter: trial.parameters[parameter] for parameter in PAPER_GRID},
+            "erde50": trial.value,
+            "notice": study.warning,
+        }
+        for name, source, trial in _searched(study)
+    ]
+    return csv_of(rows)
+
+
+def _differences_csv(study: TaskStudy) -> str:
+    rows = [
+        {
+            "task": study.task.name,
+            "run": comparison.run,
+            "baseline": comparison.baseline,
+            "measure": measure,
+            **difference,
+            "notice": study.warning,
+        }
+        for comparison in study.comparisons
+        for measure, difference in comparison.to_dict()["differences"].items()
+    ]
+    return csv_of(rows)
+
+
+def _differences_latex(study: TaskStudy) -> str:
+    return "\n".join(
+        f"% {comparison.run} minus {comparison.baseline}\n"
+        + latex_of(comparison_table(comparison), 0, words=1, note=study.warning)
+        for comparison in study.comparisons
+    )
 
 
 def _lengths_csv(studies: Sequence[TaskStudy]) -> str:

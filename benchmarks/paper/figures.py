@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from paper.hierarchy import hierarchy_svg
+from paper.trees import Node, Tree
 from watchword.model.explanation import Explanation, NgramBlock
 from watchword.model.tau_ss3 import TauSS3
 from watchword.show import svg
-from watchword.show.hierarchy import hierarchy_svg
-from watchword.show.trees import Node, Tree
 
 TECHNOLOGY, SPORTS = "technology", "sports"
 

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 import watchword as ww
-from watchword.erisk import CollectionWarning, find_sets, make_collection, run_task
-from watchword.erisk.paper.study import (
+from paper.study import (
     MODELS,
     WARNING,
     StudySettings,
     study_tasks,
 )
+from watchword.erisk import CollectionWarning, find_sets, make_collection, run_task
 from watchword.erisk.paper_tasks import learn, read_training
 from watchword.errors import DataFormatError
 from watchword.model.presets import PAPER, PAPER_TASKS
