@@ -24,6 +24,7 @@ from watchword.service.following import FollowedFile, StandardInput
 from watchword.service.intake import Intake, rejected_lines
 from watchword.service.logs import json_logs
 from watchword.service.metrics import Metrics
+from watchword.service.rotation import files_named_after
 from watchword.service.sources import SourceError, Sources
 
 LATER = ww.Overtakes(RISK, margin=1e9)
@@ -442,6 +443,37 @@ def test_once_all_rotated_files_are_read_after_their_compression_began(folder):
         with following(service, path, once=True) as sources:
             sources.wait()
         assert posts(service) == {"first": 1, "second": 1}
+
+
+def test_a_file_that_is_compressed_while_the_folder_is_listed_is_found(folder, monkeypatch):
+    path, plain = folder / "posts.jsonl", folder / "posts.jsonl.1"
+    packed = folder / "posts.jsonl.1.gz"
+    for file in (path, plain, packed):
+        file.touch()
+    real = Path.stat
+
+    def stat(file, **options):
+        if file == plain:  # it was listed, but its compression ends before it is looked at
+            plain.unlink(missing_ok=True)
+        return real(file, **options)
+
+    monkeypatch.setattr(Path, "stat", stat)
+    assert [file.path for file in files_named_after(path)] == [packed, path]
+
+
+def test_a_new_file_with_the_identity_of_a_deleted_one_is_not_taken_for_it(folder):
+    path = folder / "posts.jsonl"
+    append(path, line("first"))
+    with service_in(folder) as service:
+        with following(service, path, once=True) as sources:
+            sources.wait()
+        for subject in ("second", "third"):
+            shutil.copy(path, folder / "posts.jsonl.1")  # so that the name keeps its identity
+            path.write_text(line(subject), encoding="utf-8")
+        with following(service, path, once=True) as sources:
+            sources.wait()
+            assert sources.missing_files == 1
+        assert posts(service) == {"first": 1, "second": 1, "third": 1}
 
 
 def test_a_damaged_compressed_file_is_reported_and_the_next_one_is_read(folder):

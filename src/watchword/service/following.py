@@ -156,12 +156,13 @@ class FollowedFile:
         self._settle(file, into)
         if (edited := self._after_edit(file, place)) is not None:
             return file, edited
-        if file.identity == place.identity:
+        oldest = self.successor_of(None, place, into)
+        if file.identity == place.identity and (oldest is None or oldest.identity == file.identity):
             event = "file was truncated"
             say(event, level=logging.WARNING, source=self.name, offset=place.offset)
-            return file, place.beginning_of(file)
-        into.miss(1, "file was replaced, and the rest of the former file was not found")
-        if (oldest := self.successor_of(None, place, into)) is not None:
+        else:  # the name may have gone to a file with the same identity, after others
+            into.miss(1, "file was replaced, and the rest of the former file was not found")
+        if oldest is not None:
             file.close()
             file = oldest
         return file, place.beginning_of(file)
@@ -256,7 +257,7 @@ class FollowedFile:
                 if self.once and not reading.is_truncated and reading.successor is None:
                     reading.look_for_successor()
                 if reading.successor is not None:
-                    self._report_missing(file, reading.successor, into)
+                    self._report_missing(reading, reading.successor, into)
                     status = file.status()
                     self._finished[file.identity] = status.st_mtime_ns, status.st_size
                 return reading.place, reading.successor, file.status().st_nlink == 0
@@ -265,12 +266,13 @@ class FollowedFile:
                     reading.successor.close()
                 raise
 
-    def _report_missing(self, file: OpenFile, successor: OpenFile, into: Sink) -> None:
-        """Report files between two others that were not found."""
-        missing = missing_between(file, successor, self.path)
+    def _report_missing(self, reading: _Reading, successor: OpenFile, into: Sink) -> None:
+        """Report files between a file and its successor that were not found."""
+        between = reading.file, reading.place, successor, self.path
+        missing = missing_between(*between)
         if missing:  # unless a rotation is just going on
             into.pause(self.poll)
-            missing = min(missing, missing_between(file, successor, self.path))
+            missing = min(missing, missing_between(*between))
         if missing:
             into.miss(missing, "rotated files were not found: their lines were not read")
 

@@ -32,6 +32,7 @@ from watchword.errors import DataFormatError
 DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)  #: errors of reading a compressed file
 HEAD = 256  #: first bytes of a file, and last ones read, that identify a place
 _GZIP = b"\x1f\x8b"
+_MOST_LOOKS = 50  # at a folder whose files are being renamed
 _DATE_DIGITS = 6  # of a number: with fewer, it counts rotations
 
 
@@ -215,7 +216,23 @@ class NamedFile(NamedTuple):
 
 
 def files_named_after(path: Path) -> list[NamedFile]:
-    """Return the files that had the name of a path, oldest first, and the one that has it."""
+    """Return the files that had the name of a path, oldest first, and the one that has it.
+
+    While files are renamed or compressed, they are looked at again: one may seem to be missing.
+    """
+    files = _looked_at(path)
+    for _ in range(_MOST_LOOKS):
+        before, files = files, _looked_at(path)
+        if _names(before) == _names(files):
+            break
+    return files
+
+
+def _names(files: list[NamedFile]) -> list[tuple[Path, FileIdentity]]:
+    return [(file.path, file.identity) for file in files]
+
+
+def _looked_at(path: Path) -> list[NamedFile]:
     aged = []
     names = set()
     with suppress(OSError):
@@ -270,6 +287,16 @@ def _files_in(folder: Path) -> list[Path]:
 
 def file_of(place: FilePlace, path: Path) -> OpenFile | None:
     """Return the file of a place, opened: whatever its name in the folder, or a copy of it."""
+    for _ in range(_MOST_LOOKS):
+        before = _names(files_named_after(path))
+        if (file := _found_file(place, path)) is not None:
+            return file
+        if _names(files_named_after(path)) == before:
+            break  # else it may have been renamed meanwhile
+    return None
+
+
+def _found_file(place: FilePlace, path: Path) -> OpenFile | None:
     for other in [path, *_files_in(path.parent)]:
         with suppress(OSError):
             same = file_identity(other.stat()) == place.identity
@@ -299,27 +326,30 @@ def after(
     for a copy of the file if it has no name any more, which may mean to decompress it.
     """
     files = files_named_after(path)
-    identity = None if file is None else file.identity
-    known = [at for at, other in enumerate(files) if other.identity == identity]
-    if by_content and file is not None and not known and place.offset:  # deleted, or compressed
-        for at, other in enumerate(files):
-            is_rotated = other.number != 0 and place.is_before(other)
-            if is_rotated and _is_same(place, other):
-                known = [at]
-    if known:  # names are more reliable than clocks
-        return files[known[-1] + 1 :]
+    at = None if file is None else _index_of(file, place, files, by_content=by_content)
+    if at is not None:  # names are more reliable than clocks
+        return files[at + 1 :]
     return [other for other in files if other.number == 0 or place.is_before(other)]
 
 
-def _is_same(place: FilePlace, other: NamedFile) -> bool:
-    file = _fitting(place, other.path)
-    if file is not None:
-        file.close()
-    return file is not None
+def _index_of(
+    file: OpenFile, place: FilePlace, files: list[NamedFile], *, by_content: bool = True
+) -> int | None:
+    """Return the index of an open file, or else of a copy of it."""
+    for at, other in enumerate(files):
+        if other.identity == file.identity:
+            return at
+    for at, other in enumerate(files if by_content and place.offset else ()):
+        if other.number != 0 and place.is_before(other) and (copy := _fitting(place, other.path)):
+            copy.close()
+            return at
+    return None
 
 
-def missing_between(file: OpenFile, successor: OpenFile, path: Path) -> int:
+def missing_between(file: OpenFile, place: FilePlace, successor: OpenFile, path: Path) -> int:
     """Return how many rotated files should be between two files, by their numbers, and are not."""
-    numbers = {other.identity: other.number for other in files_named_after(path)}
-    before, behind = numbers.get(file.identity), numbers.get(successor.identity)
+    files = files_named_after(path)
+    at = _index_of(file, place, files)
+    before = None if at is None else files[at].number
+    behind = {other.identity: other.number for other in files}.get(successor.identity)
     return 0 if before is None or behind is None else max(0, before - behind - 1)
