@@ -477,7 +477,7 @@ _REJECTED = (
 )
 
 #: Statements that lead from the version before to each version.
-STEPS: Mapping[int, tuple[str, ...]] = {1: _FIRST, 2: _MARKS, 3: _DELIVERIES, 4: _REJECTED}
+STEPS: Mapping[int, tuple[str, ...]] = {1: _FIRST, 2: (*_MARKS, *_DELIVERIES, *_REJECTED)}
 
 #: The tables that hold something about a subject.
 PERSONAL = ("texts", "posts", "post_index", "deliveries", "marks", "alerts", "lessons", "subjects")
