@@ -163,14 +163,14 @@ def run_client(
                 opened.shorten(number, digest, [each.to_bytes() for each in readers.watchers])
 
         first = as_whole("first_round", first_round, 0)
-        server = _Server(transport, spoken, urls or (transport.url,), first)
+        server = _TaskServer(transport, spoken, urls or (transport.url,), first)
         client = _Client(server, backoff, opened, readers, on_round_done)
         rounds, ended = client.run(most)
         return ClientReport(rounds, ended, readers.delays())
 
 
 @dataclass(frozen=True)
-class _Server:
+class _TaskServer:
     """Requests to the server in its dialect. Each run has a destination per URL."""
 
     transport: Transport
@@ -203,7 +203,7 @@ class _Server:
 class _Client:
     """The current round, and the destinations that may still lack the answers of their run."""
 
-    _server: _Server
+    _server: _TaskServer
     _backoff: Backoff
     _journal: Journal
     _readers: RunReaders

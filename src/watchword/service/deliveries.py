@@ -42,7 +42,7 @@ _SECOND = 1_000_000  # microseconds
 _IS_DUE = "state = 'due' AND (next_at <= ? OR next_at > ?)"
 
 
-class _Outcome(NamedTuple):
+class _Attempt(NamedTuple):
     """The outcome of an attempt to deliver an alert; without a reason it was a success."""
 
     alert: int
@@ -138,7 +138,7 @@ class Dispatcher:
     ) -> bool:
         """Send deliveries until none is due or too many fail; return whether none is due."""
         failures = 0
-        outcomes: list[_Outcome] = []
+        outcomes: list[_Attempt] = []
         try:
             while rows := await asyncio.to_thread(self._due_deliveries, number):
                 settled_at = time.monotonic()
@@ -149,7 +149,7 @@ class Dispatcher:
                     reason = None
                     if body is not None:
                         reason = await post_signed(client, url, secret, body, alert)
-                    outcomes.append(_Outcome(alert, number, attempts + 1, reason))
+                    outcomes.append(_Attempt(alert, number, attempts + 1, reason))
                     failures = failures + 1 if reason else 0
                     if time.monotonic() - settled_at > _UNSETTLED:
                         await self._settle(outcomes)
@@ -159,7 +159,7 @@ class Dispatcher:
             await self._settle(outcomes)
         return True
 
-    async def _settle(self, outcomes: list[_Outcome]) -> None:
+    async def _settle(self, outcomes: list[_Attempt]) -> None:
         """Store outcomes in one transaction, and empty the list."""
         settled = outcomes.copy()
         outcomes.clear()
@@ -174,7 +174,7 @@ class Dispatcher:
             *(webhook, *self._times(), _AT_ONCE),
         )
 
-    def _store_outcomes(self, outcomes: Sequence[_Outcome]) -> None:
+    def _store_outcomes(self, outcomes: Sequence[_Attempt]) -> None:
         states = [self._state_after(outcome) for outcome in outcomes]
         with self._store.writing() as session:
             session.many(
@@ -193,7 +193,7 @@ class Dispatcher:
                 fields = {**outcome._asdict(), "retry": state == "due"}
                 say("delivery failed", level=logging.WARNING, **fields)
 
-    def _state_after(self, outcome: _Outcome) -> tuple[str, int]:
+    def _state_after(self, outcome: _Attempt) -> tuple[str, int]:
         """Return the state of a delivery after an attempt, and when it is due again."""
         if outcome.reason is None:
             return "done", now()

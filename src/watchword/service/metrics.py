@@ -48,7 +48,7 @@ class Sample:
     value: float | None
 
 
-class _Samples:
+class _MetricSamples:
     """Samples as a collector; those without a value are left out."""
 
     def __init__(self, samples: Iterable[Sample]) -> None:
@@ -110,7 +110,7 @@ class Metrics:
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         taken_now = CollectorRegistry()
-        taken_now.register(_Samples(samples))
+        taken_now.register(_MetricSamples(samples))
         return (generate_latest(registry) + generate_latest(taken_now)).decode()
 
     def _child(self, kind: Any, name: str, text: str, labels: dict[str, str], **more: Any) -> Any:
