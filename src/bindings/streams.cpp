@@ -149,14 +149,8 @@ Vector<double> scores_of(Score score, const BoundStep& step) {
     return to_vector(std::move(scores));
 }
 
-Matrix<double> features_of(const BoundStep& steps, const Integers& lengths) {
-    std::size_t rows = 0;
-    for (const std::int64_t length : span_of(lengths)) {
-        if (length < 0) throw nb::value_error("lengths must not be negative");
-        rows += static_cast<std::size_t>(length);
-    }
-    steps.check_rows(rows);
-    return to_matrix(feature_table(steps.step(), span_of(lengths)), kFeatures, rows);
+Matrix<double> features_of(const BoundStep& steps) {
+    return to_matrix(feature_table(steps.step()), kFeatures, steps.rows());
 }
 
 Vector<double> log_ratios_of(const Numbers& gain, const Numbers& other_gain) {
@@ -184,16 +178,11 @@ void bind_policies(nb::module_& m) {
         .value("log_ratio", Score::LogRatio);
     nb::enum_<StepFeature>(m, "StepFeature")
         .value("share", StepFeature::Share)
-        .value("softmax", StepFeature::Softmax)
-        .value("difference", StepFeature::Difference)
         .value("log_ratio", StepFeature::LogRatio)
         .value("posts", StepFeature::Posts)
         .value("share_posts", StepFeature::SharePosts)
         .value("evidence", StepFeature::Evidence)
-        .value("gain", StepFeature::Gain)
-        .value("rise", StepFeature::Rise)
-        .value("streak", StepFeature::Streak)
-        .value("ahead", StepFeature::Ahead);
+        .value("gain", StepFeature::Gain);
     nb::class_<BoundStep>(m, "Step").def(nb::init<Integers, Numbers, Numbers, Numbers, Numbers,
                                                   std::int64_t, Memory, std::optional<Numbers>>(),
                                          "posts"_a, "value"_a, "other"_a, "gain"_a, "other_gain"_a,
@@ -232,8 +221,7 @@ void bind_policies(nb::module_& m) {
         .def("alerts", &alerts_of, "step"_a)
         .def("advance", &advanced, "step"_a, "read"_a, "decided"_a);
     m.def("scores", &scores_of, "score"_a, "step"_a);
-    m.def("remembers", &remembers, "feature"_a);
-    m.def("feature_table", &features_of, "steps"_a, "lengths"_a);
+    m.def("feature_table", &features_of, "steps"_a);
     m.def("log_ratios", &log_ratios_of, "gain"_a, "other_gain"_a);
     m.def("falling_threshold", &falling_threshold, "start"_a, "end"_a, "wait"_a, "scale"_a,
           "posts"_a);

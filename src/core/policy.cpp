@@ -132,8 +132,7 @@ class StandsOut final : public Policy {
     double gamma_;
 };
 
-// A feature of a row; `memory` is its own column, unless it remembers nothing.
-double feature(StepFeature which, const Step& step, std::size_t row, double& memory) {
+double feature(StepFeature which, const Step& step, std::size_t row) {
     const double value = step.value[row], other = step.other[row];
     const std::int64_t posts = step.posts[row];
     const auto log_posts = [&] {
@@ -141,8 +140,6 @@ double feature(StepFeature which, const Step& step, std::size_t row, double& mem
     };
     switch (which) {
         case StepFeature::Share: return lean(value, other);
-        case StepFeature::Softmax: return tanh_mean(value - other, posts);
-        case StepFeature::Difference: return (value - other) / (1 + std::fabs(value - other));
         case StepFeature::LogRatio:
             if (!step.log_ratios) throw std::invalid_argument(kNoLogRatios);
             return tanh_mean((*step.log_ratios)[row], posts);
@@ -150,13 +147,6 @@ double feature(StepFeature which, const Step& step, std::size_t row, double& mem
         case StepFeature::SharePosts: return lean(value, other) * log_posts();
         case StepFeature::Evidence: return std::log1p(value + other);
         case StepFeature::Gain: return lean(step.gain[row], step.other_gain[row]);
-        case StepFeature::Rise: {
-            const double before = std::exchange(memory, lean(value, other));
-            return memory - before;
-        }
-        case StepFeature::Streak:
-            return std::log1p(in_a_row(memory, step.gain[row] > step.other_gain[row]));
-        case StepFeature::Ahead: return std::log1p(in_a_row(memory, value > other));
     }
     return 0;
 }
@@ -168,20 +158,10 @@ class Weighs final : public Policy {
             if (weights[at] != 0) terms_.push_back({static_cast<StepFeature>(at), weights[at]});
         }
     }
-    std::size_t remembers() const override {
-        return static_cast<std::size_t>(
-            std::count_if(terms_.begin(), terms_.end(),
-                          [](const Term& term) { return watchword::remembers(term.feature); }));
-    }
-    void mark(const Step& step, std::size_t column, std::span<Flag> alerts) const override {
+    void mark(const Step& step, std::size_t, std::span<Flag> alerts) const override {
         for (std::size_t row = 0; row < step.rows(); ++row) {
-            double total = 0, unused = 0;
-            std::size_t own = column;
-            for (const Term& term : terms_) {
-                const bool keeps = watchword::remembers(term.feature);
-                double& memory = keeps ? step.remembered(row, own++) : unused;
-                total += term.weight * feature(term.feature, step, row, memory);
-            }
+            double total = 0;
+            for (const Term& term : terms_) total += term.weight * feature(term.feature, step, row);
             alerts[row] = (total >= threshold_) & (step.value[row] > 0);
         }
     }
@@ -287,26 +267,13 @@ void fill_scores(Score score, const Step& step, std::span<double> scores) {
     }
 }
 
-bool remembers(StepFeature feature) {
-    return feature == StepFeature::Rise || feature == StepFeature::Streak ||
-           feature == StepFeature::Ahead;
-}
-
-std::vector<double> feature_table(const Step& steps, std::span<const std::int64_t> lengths) {
+std::vector<double> feature_table(const Step& steps) {
     std::vector<double> table(steps.rows() * kFeatures, std::numeric_limits<double>::quiet_NaN());
-    std::size_t row = 0;
-    for (const std::int64_t length : lengths) {
-        FeatureWeights memory{};
-        std::int64_t posts = 0;
-        for (const std::size_t end = row + static_cast<std::size_t>(length); row < end; ++row) {
-            FeatureWeights own = memory;
-            for (std::size_t at = 0; at < kFeatures; ++at) {
-                const auto which = static_cast<StepFeature>(at);
-                if (which == StepFeature::LogRatio && !steps.log_ratios) continue;
-                table[row * kFeatures + at] = feature(which, steps, row, own[at]);
-            }
-            if (steps.posts[row] > posts) memory = own;  // chunks may be empty
-            posts = steps.posts[row];
+    for (std::size_t row = 0; row < steps.rows(); ++row) {
+        for (std::size_t at = 0; at < kFeatures; ++at) {
+            const auto which = static_cast<StepFeature>(at);
+            if (which == StepFeature::LogRatio && !steps.log_ratios) continue;
+            table[row * kFeatures + at] = feature(which, steps, row);
         }
     }
     return table;

@@ -60,27 +60,18 @@ void fill_scores(Score score, const Step& step, std::span<double> scores);
 // To add one: a name here and its formula in `feature`.
 enum class StepFeature : std::uint8_t {
     Share,       // (value − other) / (value + other), from −1 to 1
-    Softmax,     // the lead per post, as a number from −1 to 1
-    Difference,  // the lead, as a number from −1 to 1
     LogRatio,    // the mean of log-ratios, as a number from −1 to 1
     Posts,       // log(posts)
     SharePosts,  // share · posts
     Evidence,    // log(1 + value + other)
     Gain,        // as the share, of the latest post by itself
-    Rise,        // share − share after the post before
-    Streak,      // log(1 + consecutive posts that each favour the label)
-    Ahead,       // log(1 + consecutive posts after which the label is ahead)
 };
-constexpr std::size_t kFeatures = 11;
+constexpr std::size_t kFeatures = 6;
 // One weight for each feature, in their order.
 using FeatureWeights = std::array<double, kFeatures>;
 
-// Whether a feature depends on earlier posts; it then needs one column of memory.
-bool remembers(StepFeature feature);
-
-// All features of some steps, a column for each. The steps of a subject are consecutive, in order;
-// `lengths` has the number of steps of each subject. Without log-ratios, their column is NaN.
-std::vector<double> feature_table(const Step& steps, std::span<const std::int64_t> lengths);
+// All features of some steps, a column for each. Without log-ratios, their column is NaN.
+std::vector<double> feature_table(const Step& steps);
 
 // How far a post favours the positive label.
 double log_ratio(double gain, double other_gain);

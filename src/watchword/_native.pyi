@@ -379,25 +379,15 @@ class Score(enum.Enum):
 class StepFeature(enum.Enum):
     share = 0
 
-    softmax = 1
+    log_ratio = 1
 
-    difference = 2
+    posts = 2
 
-    log_ratio = 3
+    share_posts = 3
 
-    posts = 4
+    evidence = 4
 
-    share_posts = 5
-
-    evidence = 6
-
-    gain = 7
-
-    rise = 8
-
-    streak = 9
-
-    ahead = 10
+    gain = 5
 
 class Step:
     def __init__(self, posts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], other: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], gain: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], other_gain: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], round: int, memory: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], log_ratios: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> None: ...
@@ -445,9 +435,7 @@ class Policy:
 
 def scores(score: Score, step: Step) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
 
-def remembers(feature: StepFeature) -> bool: ...
-
-def feature_table(steps: Step, lengths: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
+def feature_table(steps: Step) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
 
 def log_ratios(gain: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], other_gain: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
 

@@ -145,7 +145,7 @@ def saved(path, data):
 
 
 def test_a_policy_is_read_from_a_file(tmp_path):
-    policy = wp.Weighs(RISK, share=2, rise=0.1).after(3) | wp.Leaps(RISK)
+    policy = wp.Weighs(RISK, share=2, gain=0.1).after(3) | wp.Leaps(RISK)
     path = saved(tmp_path / "policy.json", policy.to_dict())
     assert read(path) == policy
     assert parse_tried([path, "leaps"], RISK) == [policy, wp.Leaps(RISK)]

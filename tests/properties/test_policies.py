@@ -252,16 +252,7 @@ def test_posts_are_read_from_a_refined_model_in_the_same_way(policy, places):
 def test_features_of_histories_are_those_of_their_formulas(gains):
     subjects = [np.array(one, np.float64).reshape(-1, 2) for one in gains]
     histories = Histories([Series.from_gains(one, 0) for one in subjects])
-    every = histories.steps
-    begin = 0
-    for length in histories.lengths.tolist():
-        memory = dict.fromkeys(reference.REMEMBERING, np.zeros(1))
-        memory = {name: column.copy() for name, column in memory.items()}
-        for row in range(begin, begin + length):
-            one = row_of(every, row)
-            wanted = {name: feature(one)[0] for name, feature in reference.FEATURES.items()}
-            for name, feature in reference.REMEMBERING.items():
-                wanted[name] = feature(one, memory[name])[0]
-            found = dict(zip(FEATURES, histories.features[row].tolist(), strict=True))
-            assert found == {name: float(value) for name, value in wanted.items()}
-        begin += length
+    for row in range(histories.posts.size):
+        step = row_of(histories.steps, row)
+        wanted = {name: float(feature(step)[0]) for name, feature in reference.FEATURES.items()}
+        assert dict(zip(FEATURES, histories.features[row].tolist(), strict=True)) == wanted

@@ -44,53 +44,28 @@ def log_posts(step):
     return of_each(math.log, np.maximum(step.posts, 1))
 
 
-def rise(step, memory):
-    before = memory.copy()
-    memory[:] = lean(step.value, step.other)
-    return memory - before
-
-
-def counted(memory, holds):
-    memory[:] = np.where(holds, memory + 1, 0)
-    return of_each(math.log1p, memory)
-
-
-# Features in their order; those that remember get a column of memory.
+# Features in their order.
 FEATURES = {
     "share": lambda step: lean(step.value, step.other),
-    "softmax": lambda step: per_post(step.value - step.other, step),
-    "difference": lambda step: (step.value - step.other) / (1 + abs(step.value - step.other)),
     "log_ratio": lambda step: per_post(step.log_ratios, step),
     "posts": lambda step: log_posts(step),
     "share_posts": lambda step: lean(step.value, step.other) * log_posts(step),
     "evidence": lambda step: of_each(math.log1p, step.value + step.other),
     "gain": lambda step: lean(step.gain, step.other_gain),
 }
-REMEMBERING = {
-    "rise": rise,
-    "streak": lambda step, memory: counted(memory, step.gain > step.other_gain),
-    "ahead": lambda step, memory: counted(memory, step.value > step.other),
-}
 
 
 def weighed(policy, step):
-    """Return the weighted sum of features; update the memory."""
+    """Return the weighted sum of features."""
     total = np.zeros(step.posts.shape)
     for name, feature in FEATURES.items():
         if policy[name]:
             total = total + policy[name] * feature(step)
-    column = 0
-    for name, noting in REMEMBERING.items():
-        if policy[name]:
-            total = total + policy[name] * noting(step, step.memory[:, column])
-            column += 1
     return total
 
 
 def remembered_by(policy):
     """Return the number of memory columns of a policy."""
-    if policy["policy"] == "Weighs":
-        return sum(policy[name] != 0 for name in REMEMBERING)
     if policy["policy"] in ("After", "RankedBy"):
         return remembered_by(policy["of"])
     if "policies" in policy:

@@ -109,21 +109,13 @@ def features(policy, history):
     pairs = [against(gains, positive) for gains in now["read"]]
     ratios = [math.log((gain + 0.01) / (other_gain + 0.01)) for gain, other_gain in pairs]
     share, posts = lean(now["sums"], positive), max(now["posts"], 1)
-    before = lean(history[-2]["sums"], positive) if len(history) > 1 else 0.0
-    streak = times_in_a_row(history, lambda step: speaks_for(policy, step))
-    ahead = times_in_a_row(history, lambda step: lean(step["sums"], positive) > 0)
     return {
         "share": share,
-        "softmax": math.tanh((value - other) / posts / 2),
-        "difference": (value - other) / (1 + abs(value - other)),
         "log_ratio": math.tanh(sum(ratios) / posts / 2),
         "posts": math.log(posts),
         "share_posts": share * math.log(posts),
         "evidence": math.log1p(value + other),
         "gain": lean(now["gains"], positive),
-        "rise": share - before,
-        "streak": math.log1p(streak),
-        "ahead": math.log1p(ahead),
     }
 
 

@@ -37,7 +37,7 @@ def model_of(**options):
             ww.Stays("at risk", 0.55, last=2),
             ww.Repeats("at risk", times=2).after(3),
             ww.Reaches("at risk", 0.7, "log_ratio"),
-            ww.Weighs("at risk", share=2, gain=1, rise=1, log_ratio=0.5, ahead=0.3, threshold=1),
+            ww.Weighs("at risk", share=2, gain=1, share_posts=1, log_ratio=0.5, threshold=1),
         ]
     ),
 )

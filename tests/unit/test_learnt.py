@@ -206,7 +206,7 @@ def test_a_learnt_policy_is_chosen_only_if_it_is_better():
 
 
 def test_a_learnt_policy_works_in_readers_and_watchers_as_in_replays():
-    learnt = Learnt("at risk", features=("share", "rise", "streak", "ahead"), **SMALL)
+    learnt = Learnt("at risk", features=("share", "log_ratio", "evidence", "gain"), **SMALL)
     tuning = ww.tune(PEOPLE, learnt, refine=False)
     model, policy = tuning.model(PEOPLE), tuning.best.policy
     assert policy_from_dict(policy.to_dict()) == policy
@@ -231,9 +231,9 @@ def test_nested_cross_validation_learns_a_policy_for_each_outer_fold():
 def test_a_table_of_weights_is_in_the_order_of_their_effects():
     shares = [np.array([0.9, 0.9]), np.array([0.3, 0.1])]
     scores = Scores.from_shares(["a", "b"], [1, 0], shares, positive=1)
-    policy = Weighs(1, share=-1, posts=0.1, rise=0.01)
+    policy = Weighs(1, share=-1, posts=0.1, share_posts=0.01)
     table = weight_table(policy, scores)
-    assert [one.feature for one in table] == ["share", "posts", "rise"]
+    assert [one.feature for one in table] == ["share", "posts", "share_posts"]
     for one in table:
         assert one.effect == pytest.approx(one.weight * one.deviation)
     # log 2 in a third of the weight of posts, else 0
@@ -320,7 +320,7 @@ def test_scores_without_any_difference_give_policies_that_decide_by_nothing():
     ("arguments", "error", "message"),
     [
         ({"features": ()}, ValueError, "features must not be empty"),
-        ({"features": ("length",)}, ValueError, "features must be one of 'share', 'softmax'"),
+        ({"features": ("length",)}, ValueError, "features must be one of 'share', 'log_ratio'"),
         ({"features": "share"}, TypeError, "features must be a list of features"),
         ({"strengths": ()}, ValueError, "strengths must not be empty"),
         ({"strengths": (0,)}, ValueError, "strengths must be above 0"),

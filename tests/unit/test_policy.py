@@ -292,16 +292,11 @@ def test_weighs_compares_the_weighted_sum_of_features_with_the_threshold():
     ("name", "feature"),
     [
         ("share", 1 / 3),
-        ("softmax", math.tanh(1 / 6)),  # the lead of 1 per post is 1 / 3
-        ("difference", 1 / 2),
         ("log_ratio", math.tanh(1 / 2)),  # 3 in 3 posts
         ("posts", math.log(3)),
         ("share_posts", math.log(3) / 3),
         ("evidence", math.log(4)),
         ("gain", 3 / 5),  # (.8 − .2) / (.8 + .2)
-        ("rise", 1 / 3),
-        ("streak", math.log(2)),
-        ("ahead", math.log(2)),
     ],
 )
 def test_each_feature_by_itself(name, feature):
@@ -311,21 +306,11 @@ def test_each_feature_by_itself(name, feature):
         assert says(policy, 2.0, 1.0, **now) == [alert]
 
 
-def test_features_count_consecutive_posts_and_the_rise_of_the_share():
-    gains = [(1, 0), (0, 1), (3, 1), (1, 0), (0, 9)]  # shares 1, 0, .33, .43, −.375
-    streak = ww.Weighs("x", share=0, streak=1, threshold=1.09)  # log 3 = 1.099
-    assert in_order(streak, gains) == [False, False, False, True, False]
-    ahead = ww.Weighs("x", share=0, ahead=1, threshold=1.09)
-    assert in_order(ahead, gains) == [False, False, False, True, False]
-    rise = ww.Weighs("x", share=0, rise=1, threshold=0.3)
-    assert in_order(rise, gains) == [True, False, True, False, False]
-
-
-def test_weighs_needs_and_remembers_what_its_features_use():
+def test_weighs_needs_what_its_features_use_and_sums_log_ratios_if_they_count():
     assert ww.Weighs("x").needs == {"shares"}
     assert ww.Weighs("x", evidence=1, gain=1).needs == {"shares", "sums", "gains"}
     assert ww.Weighs("x", share=0, posts=1).needs == frozenset()
-    assert [ww.Weighs("x").columns, ww.Weighs("x", rise=1, ahead=1, log_ratio=1).columns] == [0, 3]
+    assert [ww.Weighs("x").columns, ww.Weighs("x", log_ratio=1).columns] == [0, 1]
 
 
 def test_features_have_the_same_names_and_order_in_the_core():
@@ -420,7 +405,7 @@ def test_a_policy_is_not_combined_with_something_else():
         (lambda: ww.ReachesFalling("x", wait=-1), "wait must be at least 0"),
         (lambda: ww.ReachesFalling("x", scale=0), "scale must be above 0, got 0"),
         (lambda: ww.StandsOut("x", gamma=-2), "gamma must not be negative"),
-        (lambda: ww.Weighs("x", rise=math.nan), "rise must be finite"),
+        (lambda: ww.Weighs("x", gain=math.nan), "gain must be finite"),
         (lambda: ww.Overtakes("x").after(0), "posts must be at least 1, got 0"),
         (lambda: ww.Overtakes("\ud800"), "a label must be valid Unicode"),
     ],
@@ -500,6 +485,12 @@ def test_invalid_policy_description_is_rejected(data):
 def test_unknown_field_of_a_policy_is_named():
     with pytest.raises(ValueError, match="Leaps has no parameter margin, ratio"):
         policy_from_dict({"policy": "Leaps", "positive": "x", "ratio": 1, "margin": 2})
+
+
+def test_a_description_with_withdrawn_features_is_refused_and_names_those_that_remain():
+    old = ww.Weighs("x").to_dict() | {"rise": 0.0, "softmax": 1.0}
+    with pytest.raises(ValueError, match=r"no parameter rise, softmax \(known: positive, share, "):
+        policy_from_dict(old)
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ def synthetic():
     return model
 
 
-WEIGHS = ww.Weighs("at risk", share=2, log_ratio=-0.25, posts=0.3, streak=0.4, threshold=1.2)
+WEIGHS = ww.Weighs("at risk", share=2, log_ratio=-0.25, posts=0.3, evidence=0.4, threshold=1.2)
 
 
 @given(posts, st.sampled_from([WEIGHS, WEIGHS.after(2) | ww.Repeats("at risk", 9)]))
@@ -79,7 +79,7 @@ def test_weighed_features_are_shown_with_their_sum_and_the_threshold():
     for written in (story.to_html(), story.to_page()):
         assert f"Features weighed at post {story.weighed[0].post}" in written
         assert "sum, compared with the threshold 1.2" in written
-        assert "streak" in written
+        assert "evidence" in written
     assert "Features weighed" not in told().to_page()
 
 

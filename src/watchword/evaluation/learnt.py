@@ -29,11 +29,6 @@ from watchword.streams.weighing import FEATURES, NEEDED_FOR, FeatureName
 
 # The thresholds that are tried: the mean of the weighted sum plus these standard deviations.
 _ABOVE_MEAN = np.arange(-10, 40) / 10
-# In cross-validation on the streams in benchmarks/, further features made alerts no better: the
-# other scores say much the same as these, and those that remember posts take longer to compute.
-_USED: tuple[FeatureName, ...] = (
-    "share", "log_ratio", "posts", "share_posts", "evidence", "gain",
-)  # fmt: skip
 _DIGITS = 4  # significant digits of weights and thresholds
 _STEPS = 50  # of Newton's method, at most
 _CLOSE = 1e-9  # relative change of the loss at which it ends
@@ -56,8 +51,7 @@ class Learnt(FittedPolicies):
 
     Policies for the subjects of a fold are fitted without this fold, so that they are compared
     fairly with policies that learn nothing. The chosen one is fitted again to all folds.
-    `features` are, by default, `share`, `log_ratio`, `posts`, `share_posts`, `evidence` and `gain`,
-    or those of them that can be computed from the scores.
+    `features` are, by default, all that can be computed from the scores.
 
     >>> import watchword as ww
     >>> people = ww.make_risk_streams(40, seed=3)
@@ -91,7 +85,7 @@ class Learnt(FittedPolicies):
         has = frozenset.intersection(*(one.has for one in scores))
         available = tuple(name for name in FEATURES if NEEDED_FOR[name] <= has)
         if self.features is None:
-            return tuple(name for name in _USED if name in available)
+            return available
         if missing := [name for name in self.features if name not in available]:
             raise ValueError(
                 f"the features {', '.join(missing)} cannot be computed from these scores, which "

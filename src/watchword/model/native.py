@@ -19,7 +19,6 @@ from watchword._native import falling_threshold as falling_threshold
 from watchword._native import feature_table as feature_table
 from watchword._native import log_ratios as log_ratios
 from watchword._native import max_count as max_count
-from watchword._native import remembers as remembers
 from watchword._native import scores as scores
 from watchword._native import shares as shares
 

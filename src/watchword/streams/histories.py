@@ -86,7 +86,7 @@ class Histories:
     @cached_property
     def features(self) -> FloatArray:
         """The features of `Weighs` after each step of all subjects, a column for each."""
-        return feature_table(self.steps.native(self.steps.memory), self.lengths)
+        return feature_table(self.steps.native(self.steps.memory))
 
     @cached_property
     def is_read(self) -> BoolArray:

@@ -285,7 +285,8 @@ def policy_from_dict(data: Mapping[str, Any]) -> Policy:
     unknown = own.keys() - set(field_names(kind))
     if unknown:
         names = ", ".join(sorted(map(str, unknown)))
-        raise ValueError(f"{kind.__name__} has no parameter {names}")
+        known = ", ".join(field_names(kind))
+        raise ValueError(f"{kind.__name__} has no parameter {names} (known: {known})")
     if "policies" in own:
         own["policies"] = tuple(policy_from_dict(each) for each in own["policies"])
     if "of" in own:

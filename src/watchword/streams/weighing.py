@@ -9,27 +9,23 @@ import numpy as np
 
 from watchword._arrays import FloatArray
 from watchword._checks import Label, as_number
-from watchword.model.native import NativePolicy, StepFeature
-from watchword.model.native import remembers as feature_remembers
+from watchword.model.native import NativePolicy
 from watchword.streams.histories import Histories
 from watchword.streams.policy import BuiltInPolicy
-from watchword.streams.steps import GAINS, SHARES, SUMS, Quantity, ScoreName, Step
+from watchword.streams.steps import GAINS, SHARES, SUMS, Quantity, Step
 
 FeatureName = Literal[
-    "share", "softmax", "difference", "log_ratio", "posts", "share_posts", "evidence", "gain",
-    "rise", "streak", "ahead",
+    "share", "log_ratio", "posts", "share_posts", "evidence", "gain",
 ]  # fmt: skip
 FEATURES: tuple[FeatureName, ...] = get_args(FeatureName)
 
 NEEDED_FOR: dict[FeatureName, frozenset[Quantity]] = {
-    **{score: Step.needed_for(score) for score in get_args(ScoreName)},
+    "share": SHARES,
+    "log_ratio": Step.needed_for("log_ratio"),
     "posts": frozenset(),
     "share_posts": SHARES,
     "evidence": SUMS,
     "gain": GAINS,
-    "rise": SHARES,
-    "streak": GAINS,
-    "ahead": SHARES,
 }
 """The quantities that each feature is computed from."""
 
@@ -52,13 +48,10 @@ class Weighs(BuiltInPolicy, rule=_rule, **_CHECKS):
     a first post without evidence:
 
     - `share`: (value − other) / (value + other), from −1 to 1;
-    - `softmax`, `difference`, `log_ratio`: the scores of these names, stretched to −1 to 1;
+    - `log_ratio`: the score of this name, stretched to −1 to 1;
     - `posts`: the logarithm of the number of posts; `share_posts`: share · posts;
     - `evidence`: log(1 + value + other);
-    - `gain`: as the share, of the latest post by itself;
-    - `rise`: the share minus that after the post before;
-    - `streak`: log(1 + n) after n consecutive posts that each favour the label;
-    - `ahead`: log(1 + n) after n consecutive posts after which value > other.
+    - `gain`: as the share, of the latest post by itself.
 
     >>> Weighs("at risk", share=2, posts=0.5, threshold=1.5)
     Weighs(positive='at risk', share=2.0, posts=0.5, threshold=1.5)
@@ -66,16 +59,11 @@ class Weighs(BuiltInPolicy, rule=_rule, **_CHECKS):
 
     positive: Label
     share: float = 1.0
-    softmax: float = 0.0
-    difference: float = 0.0
     log_ratio: float = 0.0
     posts: float = 0.0
     share_posts: float = 0.0
     evidence: float = 0.0
     gain: float = 0.0
-    rise: float = 0.0
-    streak: float = 0.0
-    ahead: float = 0.0
     threshold: float = 0.5
 
     def __repr__(self) -> str:
@@ -88,11 +76,6 @@ class Weighs(BuiltInPolicy, rule=_rule, **_CHECKS):
     def weights(self) -> dict[FeatureName, float]:
         """The weight of each feature that is used."""
         return {name: weight for name in FEATURES if (weight := getattr(self, name))}
-
-    @property
-    def remembers(self) -> int:
-        """The number of features that depend on earlier posts."""
-        return sum(feature_remembers(StepFeature[name]) for name in self.weights)
 
     @property
     def needs(self) -> frozenset[Quantity]:
