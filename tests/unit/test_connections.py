@@ -12,6 +12,7 @@ import threading
 import time
 from contextlib import ExitStack, closing, contextmanager, suppress
 from http.client import HTTPConnection
+from unittest.mock import Mock, call
 
 import pytest
 
@@ -20,7 +21,7 @@ from erisk_tasks import TOKEN
 from watchword.data import Post, Subject
 from watchword.erisk import server as erisk
 from watchword.web import app as web
-from watchword.web.connections import ConnectionLimits
+from watchword.web.connections import ConnectionLimits, JoinedWrites
 from watchword.web.listening import _QuietServer, as_token, listening, running_in_thread
 from web_pages import content, model
 
@@ -455,3 +456,17 @@ def test_running_out_of_files_is_logged_once(caplog):
         assert caplog.records[-1].exc_info is not None
     finally:
         loop.close()
+
+
+def test_what_is_written_in_one_step_is_sent_together():
+    transport = Mock(is_closing=lambda: False)
+    loop = asyncio.new_event_loop()
+    joined = JoinedWrites(transport, loop)
+    joined.write(b"header")
+    joined.write(b"body")
+    loop.run_until_complete(asyncio.sleep(0))
+    joined.write(b"last")
+    joined.close()
+    loop.run_until_complete(asyncio.sleep(0))
+    loop.close()
+    assert transport.mock_calls == [call.write(b"headerbody"), call.write(b"last"), call.close()]

@@ -21,7 +21,7 @@ class DroppableProtocol(LimitedProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Add a connection to the state of its requests."""
         super().connection_made(transport)
-        self.app_state = {**self.app_state, _CONNECTION: transport}
+        self.app_state = {**self.app_state, _CONNECTION: self.transport}
 
 
 class FaultInjection:

@@ -77,6 +77,7 @@ class Metrics:
         self._lock = threading.Lock()
         self._registry = CollectorRegistry()
         self._by_name: dict[str, Any] = {}
+        self._children: dict[tuple[object, ...], Any] = {}  # by name and labels
         self._totals: dict[str, float] = {}
 
     def add(self, name: str, text: str, amount: float = 1, /, **labels: str) -> None:
@@ -115,12 +116,17 @@ class Metrics:
 
     def _child(self, kind: Any, name: str, text: str, labels: dict[str, str], **more: Any) -> Any:
         """Return the metric with these labels; the first use of a name defines the metric."""
-        with self._lock:
-            metric = self._by_name.get(name)
-            if metric is None:
-                metric = kind(_PREFIX + name, text, sorted(labels), registry=self._registry, **more)
-                self._by_name[name] = metric
-        return metric.labels(**labels) if labels else metric
+        key = (name, *labels.items())
+        child = self._children.get(key)  # quicker than the library finds it
+        if child is None:
+            with self._lock:
+                metric = self._by_name.get(name)
+                if metric is None:
+                    names = sorted(labels)
+                    metric = kind(_PREFIX + name, text, names, registry=self._registry, **more)
+                    self._by_name[name] = metric
+            child = self._children[key] = metric.labels(**labels) if labels else metric
+        return child
 
 
 def memory_bytes() -> int:

@@ -77,6 +77,39 @@ class ConnectionLimits:
         return max(1, self.affordable // 4)
 
 
+class JoinedWrites:
+    """A transport that sends what is written in one step of the loop together.
+
+    uvicorn writes the header and the body of a response one after the other: two packets, and two
+    calls of the system, which cost more than the rest of a small response.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._pieces: list[bytes] = []
+        self.is_closing = transport.is_closing
+
+    def write(self, data: bytes) -> None:
+        """Send data at the end of this step."""
+        if not self._pieces:
+            self._loop.call_soon(self._flush)
+        self._pieces.append(data)
+
+    def close(self) -> None:
+        """Close the connection after what was written."""
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        pieces, self._pieces = self._pieces, []
+        if pieces and not self.is_closing():
+            self._transport.write(b"".join(pieces))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
 class LimitedProtocol(HttpToolsProtocol):
     """uvicorn's protocol, with `ConnectionLimits`."""
 
@@ -99,7 +132,8 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Make room for a connection, or refuse it."""
-        super().connection_made(transport)
+        joined: Any = JoinedWrites(transport, self.loop)
+        super().connection_made(joined)
         if len(self.connections) > self._most:
             self._longest_waiting().drop()
         if not transport.is_closing():
