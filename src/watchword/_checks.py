@@ -19,10 +19,10 @@ _Choice = TypeVar("_Choice", bound=str)
 _MOST = 2**32 - 1  # the core uses 32 bits
 _MOST_THREADS = 256
 # Texts and labels look swapped from this many on, if this share of labels is distinct, and if
-# labels have more characters than this on average.
+# labels have this many words on average: names and addresses are long, but have fewer.
 _LEAST_SWAPPED = 3
 _DISTINCT = 0.9
-_LONG_LABEL = 12
+_WORDS_OF_TEXTS = 3
 
 
 def as_texts(texts: Iterable[str]) -> list[str]:
@@ -52,15 +52,15 @@ def as_labelled_texts(
 
 
 def _are_swapped(texts: Sequence[str], labels: Sequence[Any]) -> bool:
-    """Return whether labels are long and nearly all distinct, and texts short and repeated."""
+    """Return whether labels are sentences, nearly all distinct, and texts short and repeated."""
     if len(labels) < _LEAST_SWAPPED or not _are_plain(labels):
         return False
     distinct = set(labels)
     return (
         len(distinct) >= _DISTINCT * len(labels)
         and len(set(texts)) < len(distinct)
-        and sum(map(len, distinct)) > _LONG_LABEL * len(distinct)
         and sum(map(len, labels)) > sum(map(len, texts))
+        and sum(len(label.split()) for label in distinct) >= _WORDS_OF_TEXTS * len(distinct)
     )
 
 

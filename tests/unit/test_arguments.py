@@ -406,10 +406,20 @@ def test_cross_validation_notices_swapped_texts_and_labels(function):
         (SENTENCES, [f"a long title of the text {at}" for at in range(8)]),
         (["yes", "no"], ["a label of many words", "another label of many words"]),
         (["yes", "no"] * 4, [f"l{at}" for at in range(8)]),
+        (["yes", "no"] * 4, [f"https://example.org/profiles/{at}" for at in range(8)]),
+        (["yes", "no"] * 4, [f"Chapter {at:012}" for at in range(8)]),
         (["yes", "no"] * 4, ["a label of many words", "another label of many words"] * 4),
         (KINDS, [[sentence] for sentence in SENTENCES]),
     ],
-    ids=["longer texts", "two", "short labels", "repeated labels", "several labels"],
+    ids=[
+        "longer texts",
+        "two",
+        "short labels",
+        "addresses",
+        "names",
+        "repeated labels",
+        "several labels",
+    ],
 )
 def test_unusual_labels_are_learnt(texts, labels):
     model = ww.TauSS3()
