@@ -17,10 +17,11 @@ CORES := $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
 WORKERS ?= $(shell expr $(CORES) + 1)
 PYTEST = $(BIN)/python -m pytest --numprocesses=$(WORKERS) --dist=loadgroup
 QUICK = -m "not slow" --hypothesis-profile=quick
+TIDY := $(patsubst src/%.cpp,build/tidy/%.ok,$(wildcard src/core/*.cpp src/bindings/*.cpp))
 STUB := src/watchword/_native.pyi
 STUBGEN = $(BIN)/python -m nanobind.stubgen --quiet --module watchword._native --output-file
 
-.PHONY: help demo test test-all kill kill-sources build lint format stub benchmark paper compare-pyss3 test-pyss3 fuzz sanitize clean
+.PHONY: help demo test test-all kill kill-sources build lint tidy format stub benchmark paper compare-pyss3 test-pyss3 fuzz sanitize clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*  ## /\1	/p' Makefile | expand -t 16
@@ -58,13 +59,8 @@ lint: build  ## style, types, and whether generated files are what they should b
 	$(STUBGEN) build/_native.pyi
 	diff -u $(STUB) build/_native.pyi || { echo "$(STUB) is outdated: make stub"; exit 1; }
 
-# Each file takes seconds, so only those that have changed since they were last found in order.
-TIDY := $(patsubst src/core/%.cpp,build/tidy/%.ok,$(wildcard src/core/*.cpp))
 tidy: $(TIDY)
-build/tidy/%.ok: src/core/%.cpp $(wildcard src/core/*.h) .clang-tidy
-	@mkdir -p $(@D)
-	@output=$$($(BIN)/clang-tidy --quiet $< -- -std=c++20 -Isrc 2>/dev/null) || { echo "$$output"; exit 1; }
-	@touch $@
+	@:
 
 format: build  ## put Python and C++ into the house style
 	$(BIN)/ruff check --fix-only .
@@ -130,6 +126,18 @@ clean:  ## remove all that was made here
 	@echo "Compiling the native core and installing watchword: about a minute"
 	$(PIP) --no-build-isolation --editable '.[cli]'
 	touch $@
+
+# clang-tidy takes seconds per file: a file is checked again after a change in it or in a header that it
+# includes.
+TIDY_OPTIONS = -std=c++20 -Isrc $(foreach folder,$(shell $(BIN)/python -c 'import nanobind, sysconfig; \
+    print(nanobind.include_dir(), sysconfig.get_path("include"))'),-isystem $(folder))
+build/tidy/%.ok: src/%.cpp .clang-tidy | .venv/built .venv/dev
+	@mkdir -p $(@D)
+	@echo "clang-tidy $<"
+	@output=$$($(BIN)/clang-tidy --quiet $< -- $(TIDY_OPTIONS) 2>/dev/null) || { echo "$$output"; exit 1; }
+	@c++ $(TIDY_OPTIONS) -MM -MP -MT $@ -MF $(@:.ok=.d) $<
+	@touch $@
+-include $(TIDY:.ok=.d)
 
 # With build isolation: a dependency that PyPI has as a source archive (pyspark) brings its own build
 # tools. watchword itself is installed already, so pip adds only what the extra asks for.

@@ -354,6 +354,7 @@ void bind_questions(nb::class_<Model>& model) {
 std::vector<std::vector<std::size_t>> several_of_rows(
     const nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>& values) {
     std::vector<std::vector<std::size_t>> columns;
+    columns.reserve(values.shape(0));
     for (std::size_t row = 0; row < values.shape(0); ++row) {
         columns.push_back(several({values.data() + row * values.shape(1), values.shape(1)}));
     }

@@ -56,12 +56,14 @@ NB_MODULE(_native, m) {
     using namespace watchword;
     using namespace watchword::bindings;
     m.doc() = "The native core of watchword.";
-    m.attr("unicode_version") = nb::str(unicode_version().data());
+    m.attr("unicode_version") = nb::str(unicode_version().data(), unicode_version().size());
     m.attr("max_ngram_limit") = kMaxNgramLimit;
     m.attr("max_count") = kMaxCount;
+    // NOLINTBEGIN(bugprone-throw-keyword-missing, bugprone-unused-raii): each adds itself to `m`.
     nb::exception<UnlearnFailure>(m, "UnlearnFailure");
     nb::exception<SnapshotFailure>(m, "SnapshotFailure");
     nb::exception<RowsFailure>(m, "RowsFailure");
+    // NOLINTEND(bugprone-throw-keyword-missing, bugprone-unused-raii)
     nb::register_exception_translator(&translate_failures);
     nb::set_leak_warnings(false);  // models may live as long as the interpreter
     bind_text(m);

@@ -155,11 +155,12 @@ Matrix<double> features_of(const BoundStep& steps) {
 
 Vector<double> log_ratios_of(const Numbers& gain, const Numbers& other_gain) {
     if (gain.shape(0) != other_gain.shape(0)) throw nb::value_error("arrays differ in length");
-    std::vector<double> found;
+    std::vector<double> log_ratios;
+    log_ratios.reserve(gain.shape(0));
     for (std::size_t at = 0; at < gain.shape(0); ++at) {
-        found.push_back(log_ratio(gain.data()[at], other_gain.data()[at]));
+        log_ratios.push_back(log_ratio(gain.data()[at], other_gain.data()[at]));
     }
-    return to_vector(std::move(found));
+    return to_vector(std::move(log_ratios));
 }
 
 Vector<double> falling_threshold(double start, double end, std::int64_t wait, double scale,
