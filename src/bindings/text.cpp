@@ -47,6 +47,7 @@ TermBatch foreign_terms(const Texts& texts, const std::vector<std::vector<TermTu
 
 // Paragraphs of sentences of terms.
 Tree term_tree(const TermBatch& batch) {
+    batch.check_usable();
     if (batch.spans.size() != batch.symbols.size()) {
         throw std::invalid_argument("the terms were read without spans");
     }
@@ -114,7 +115,11 @@ void bind_text(nb::module_& m) {
     nb::class_<TermBatch>(m, "TermBatch")
         .def_prop_ro("words", &words_of)
         .def_prop_ro(
-            "symbols", [](const TermBatch& batch) { return to_vector(std::vector(batch.symbols)); },
+            "symbols",
+            [](const TermBatch& batch) {
+                batch.check_usable();
+                return to_vector(std::vector(batch.symbols));
+            },
             nb::rv_policy::move)  // the array has its owner: the batch need not live
         .def_rw("counted", &TermBatch::counted)
         .def_rw("longest", &TermBatch::longest)

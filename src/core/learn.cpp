@@ -214,6 +214,7 @@ void Counts::take_back_words(const Lesson& lesson) {
 // Gives a batch the word ids of this vocabulary. Returns how many words of each document count.
 std::vector<Count> Counts::prepare(Lesson& lesson) const {
     TermBatch& batch = *lesson.batch;
+    batch.is_learnt = true;
     if (counting_ == Counting::Documents) lesson.first_words = first_words(batch);
     std::vector<Count> words(batch.documents(), 0);
     lesson.fingerprints.reserve(batch.documents());

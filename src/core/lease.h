@@ -24,6 +24,7 @@ class Model::Lease {
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
     ~Lease() {
+        workspace_->shrink();
         const std::lock_guard guard(model_.idle_mutex_);
         if (model_.idle_.size() < kMostIdle) model_.idle_.push_back(std::move(workspace_));
     }

@@ -15,6 +15,7 @@ LevelCounter::LevelCounter(std::shared_ptr<const Counts> kept, unsigned length)
 
 void LevelCounter::add(const TermBatch& batch, std::span<const Label> labels) {
     if (taken_ > 0) throw std::logic_error("rows are being taken");
+    batch.check_usable();
     std::vector<WordId> ids(batch.words.id_limit());
     for (WordId id = 0; id < ids.size(); ++id) ids[id] = kept_->find_word(batch.words.padded(id));
     symbols_.assign(batch.symbols.begin(), batch.symbols.end());

@@ -191,6 +191,7 @@ Count MappedTree::count(unsigned length, std::uint64_t place, LabelId label) con
 }
 
 WordId RankMemo::find(const MappedTree& tree, PaddedWord word) {
+    if (word.length > kLongest) return tree.find_word({word.bytes, word.length});
     const std::uint64_t hash = hash_word(word);
     const WordId id = seen_.find(word, hash);
     if (id != kUnknownWord) return ranks_[id];

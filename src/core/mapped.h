@@ -166,13 +166,14 @@ class MappedTree {
 };
 
 // A cache of the ranks of words, because searching the file is much slower. Used by one thread at a
-// time.
+// time. Its memory is bounded, whatever is read: long words, which are rare, are not remembered.
 class RankMemo {
    public:
     WordId find(const MappedTree& tree, PaddedWord word);
 
    private:
     static constexpr std::size_t kMostWords = std::size_t{1} << 18;
+    static constexpr std::uint32_t kLongest = 64;  // bytes of a word
 
     Vocabulary seen_;
     std::vector<WordId> ranks_;  // by id in `seen_`

@@ -60,6 +60,16 @@ std::size_t even_slice(std::size_t characters, unsigned threads) {
 
 }  // namespace
 
+void Model::Workspace::shrink() {
+    // More than a slice of texts takes, even one of distinct words.
+    constexpr std::size_t kMostKept = std::size_t{1} << 24;
+    const std::size_t own = ids.capacity() * sizeof(WordId) + symbols.capacity() * sizeof(Symbol);
+    if (batch.capacity_bytes() + own <= kMostKept) return;
+    batch = {};
+    ids = {};
+    symbols = {};
+}
+
 Model::Model(const Parameters& parameters)
     : parameters_(parameters),
       counts_(std::make_shared<Counts>(parameters.max_ngram, parameters.counting)),
@@ -171,8 +181,14 @@ bool Model::surely_fit(const std::vector<TextView>& texts) const {
 }
 
 void Model::learn(TermBatch& batch, const std::vector<Label>& labels) {
+    batch.check_usable();
+    const bool fits = batch.counted.empty() || batch.counted.size() == batch.documents();
+    if (!fits || labels.size() != batch.documents()) {
+        throw std::invalid_argument("there must be one label, and one count, for each document");
+    }
     if (!parameters_.prune_period) return learn_batches({&batch, 1}, labels, 0, 1);
     learn_and_prune(batch, labels, 0);
+    batch.is_learnt = true;
 }
 
 void Model::learn_and_prune(TermBatch& batch, const std::vector<Label>& labels, std::size_t first) {
@@ -367,6 +383,7 @@ void Model::confidence(TextView text, ConfidenceTable& out) const {
 }
 
 void Model::adopt_words(Workspace& workspace, const TermBatch& batch) const {
+    batch.check_usable();
     constexpr WordId kAhead = 8;
     const Vocabulary& words = batch.words;
     const MappedTree* mapped = counts_->mapped();

@@ -208,6 +208,9 @@ class Model {
         std::vector<Symbol> symbols;
         std::vector<double> counted;  // a row of labels
         RankMemo ranks;               // where words stay in a file
+
+        // Gives back the memory that an unusually long text took.
+        void shrink();
     };
     class Lease;
     using VisitValues = std::function<void(unsigned, NgramId, const ValueRow&, Memo&)>;

@@ -175,6 +175,7 @@ bool Model::adopt(const Refiner& refiner, double temperature, double lean) {
 void Model::learn_corrected(const TermBatch& learning, const TermBatch& reading,
                             const std::vector<Label>& labels, const RefineSettings& settings) {
     if (parameters_.prune_period) throw std::logic_error("periodic pruning drops corrections");
+    learning.check_usable();
     std::vector<TermBatch> batches(labels.size(), learning);
     const std::lock_guard guard(lock_);
     Counts& counts = writable();

@@ -81,9 +81,23 @@ void TermBatch::clear() {
     spans.clear();
     counted.clear();
     longest = 0;
+    is_learnt = false;
+}
+
+void TermBatch::check_usable() const {
+    if (is_learnt) {
+        throw std::invalid_argument(
+            "these terms were learnt, which uses them up: read the texts again");
+    }
+}
+
+std::size_t TermBatch::capacity_bytes() const {
+    return words.capacity_bytes() + symbols.capacity() * sizeof(Symbol) +
+           spans.capacity() * sizeof(Span) + ends.capacity() * sizeof(std::size_t);
 }
 
 TermBatch TermBatch::part(const std::vector<std::size_t>& documents) const {
+    check_usable();
     TermBatch part;
     part.longest = longest;
     std::vector<Symbol> id_of(words.id_limit(), kUnknownWord);
@@ -106,6 +120,7 @@ TermBatch TermBatch::part(const std::vector<std::size_t>& documents) const {
 }
 
 TermBatch TermBatch::piece(std::size_t begin, std::size_t end, std::uint64_t documents) const {
+    check_usable();
     TermBatch piece;
     piece.longest = longest;
     piece.symbols.assign(symbols.begin() + static_cast<std::ptrdiff_t>(begin),
@@ -119,6 +134,7 @@ TermBatch TermBatch::piece(std::size_t begin, std::size_t end, std::uint64_t doc
 }
 
 void TermBatch::rewrite(const std::vector<std::optional<std::string>>& replacement) {
+    check_usable();
     Vocabulary rewritten;
     std::vector<Symbol> symbol_of(replacement.size(), kBreak);
     for (std::size_t id = 0; id < replacement.size(); ++id) {

@@ -53,6 +53,12 @@ struct TermBatch {
     // Documents that each counts as (those that were joined, or 0 for the rest of one); empty: one.
     std::vector<std::uint64_t> counted;
     unsigned longest = 0;  // of the n-grams to learn, in words; 0: as long as the model counts them
+    bool is_learnt = false;  // learning uses the symbols up
+
+    // Throws if the batch was learnt.
+    void check_usable() const;
+    // Of all memory, used or not.
+    std::size_t capacity_bytes() const;
 
     std::size_t documents() const { return ends.size(); }
     std::size_t begin_of(std::size_t document) const {

@@ -56,6 +56,7 @@ void Counts::unlearn(const TermBatch& document, const Label& label, bool renumbe
 }
 
 std::vector<Symbol> Counts::symbols_of(const TermBatch& document) const {
+    document.check_usable();
     std::vector<WordId> ids(document.words.id_limit());
     for (WordId id = 0; id < document.words.id_limit(); ++id) {
         ids[id] = find_word(document.words.padded(id));

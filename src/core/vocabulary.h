@@ -76,9 +76,7 @@ class Vocabulary {
     std::string_view word(WordId id) const {
         return {bytes_at(entries_[id].place), entries_[id].length};
     }
-    // Of the words, with their zeros.
-    std::size_t bytes() const { return bytes_ - dead_bytes_; }
-    // All memory, used or not.
+    // Of all memory, used or not.
     std::size_t capacity_bytes() const;
 
    private:

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import BinaryIO, cast
 
-from watchword.errors import StateError
+from watchword.errors import StateError, WatchwordError
 
 _fcntl: ModuleType | None
 try:
@@ -34,6 +34,7 @@ logger = logging.getLogger("watchword.files")
 AnyPath = str | os.PathLike[str]
 FileIdentity = tuple[int, int]  # device and inode
 
+_NONBLOCK = getattr(os, "O_NONBLOCK", 0)  # Windows has none
 _SHOWN_NAME = 40  # characters of a file's name in its temporary name
 
 _ADVICE = {
@@ -47,6 +48,32 @@ _ADVICE = {
 
 #: Errors of a full or failing disk, which carry no file name; all others do.
 WRITE_FAILURES = frozenset(_ADVICE)
+
+
+#: Default limit in bytes of files that are read whole.
+READ_LIMIT = 1 << 34
+
+
+def open_regular(path: AnyPath, error: type[WatchwordError]) -> BinaryIO:
+    """Open a file for reading; raise `error` for a pipe or a device, without waiting for data."""
+    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | _NONBLOCK))  # noqa: SIM115
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise error(f"{os.fspath(path)} is a pipe or a device: copy its data to a regular file")
+    return file
+
+
+def read_regular(
+    path: AnyPath, error: type[WatchwordError], *, most_bytes: int = READ_LIMIT
+) -> bytes:
+    """Return the bytes of a regular file; raise `error` if it has more than `most_bytes`."""
+    with open_regular(path, error) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > most_bytes:
+            raise error(
+                f"{os.fspath(path)} has {size:,} bytes, more than the limit of {most_bytes:,}"
+            )
+        return file.read()
 
 
 def file_identity(status: os.stat_result) -> FileIdentity:

@@ -54,6 +54,10 @@ class ModelLimitError(WatchwordError, OverflowError):
     """The model would exceed a size limit; nothing was changed."""
 
 
+class TextTooLongError(WatchwordError, ValueError):
+    """A text is too long to be explained."""
+
+
 class IncompleteModelError(WatchwordError):
     """Memory ran out while the model was changed; load it again, or learn it anew."""
 

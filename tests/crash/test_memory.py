@@ -143,6 +143,30 @@ for steps in range(12):
 """
 
 
+_RESIDENT = """
+import sys
+from pathlib import Path
+import watchword as ww
+
+def resident():
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("VmRSS")).split()[1]) << 10
+
+model = ww.TauSS3()
+model.learn_many(["one two", "three four"], ["a", "b"])
+model.save("model.ww")
+reader = ww.TauSS3.load("model.ww", mapped=True) if sys.argv[1] == "long words" else model
+reader.predict_one("one two three")
+before = resident()
+if sys.argv[1] == "long words":
+    for number in range(120):
+        reader.predict_one(f"{number}" + "x" * 500_000)
+else:
+    reader.predict_one(" ".join(f"w{number}" for number in range(1_500_000)))
+print((resident() - before) >> 20)
+"""
+
+
 def output_of(script: str, change: str, folder: Path) -> list[str]:
     """Return the lines that a script prints."""
     run = subprocess.run(
@@ -177,3 +201,9 @@ def test_model_refuses_to_be_used_after_memory_ran_out_during_a_change(change, t
         "the copy is whole",
     ]
     assert not (tmp_path / "model.ww").exists()
+
+
+@pytest.mark.parametrize("texts", ["long words", "one long text"])
+def test_memory_of_hostile_texts_is_given_back_after_reading(texts, tmp_path):
+    [megabytes] = output_of(_RESIDENT, texts, tmp_path)
+    assert int(megabytes) < 50

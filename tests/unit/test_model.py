@@ -570,6 +570,35 @@ def test_words_of_a_rejected_text_are_forgotten():
     assert model.to_bytes() == before
 
 
+def test_terms_that_were_learnt_cannot_be_used_again():
+    engine = engine_of(taught())
+    terms = engine.source.read(["a b"], learning=True)
+    engine.native.learn_terms(terms, ["x"])
+    for use in (
+        lambda: engine.native.learn_terms(terms, ["x"]),
+        lambda: engine.native.unlearn(terms, "x", True),
+        lambda: engine.native.confidence_terms(terms),
+        lambda: terms.part([0]),
+        lambda: terms.symbols,
+    ):
+        with pytest.raises(ValueError, match="these terms were learnt"):
+            use()
+
+
+def test_terms_need_one_label_for_each_document():
+    engine = engine_of(taught())
+    terms = engine.source.read(["a b", "c d"], learning=True)
+    with pytest.raises(ValueError, match="one label"):
+        engine.native.learn_terms(terms, ["x"])
+
+
+def test_a_text_too_long_to_explain_is_refused():
+    model = taught()
+    assert model.explain("the match" + " " * 999_991).blocks
+    with pytest.raises(ww.errors.TextTooLongError, match="1,000,001 characters is too long"):
+        model.explain("the match" + " " * 999_992)
+
+
 def test_a_copy_that_refused_to_unlearn_outlives_its_original():
     model = taught({"x": "a b c", "y": "b c d"})
     copy = model.replace(max_ngram=2)

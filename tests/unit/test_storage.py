@@ -462,6 +462,23 @@ def test_a_replaced_file_keeps_its_permissions(path, mode):
     assert mode_of(path) == mode
 
 
+@posix
+@pytest.mark.parametrize("mapped", [False, True])
+@pytest.mark.parametrize("name", ["/dev/zero", "pipe"])
+def test_a_model_is_read_from_a_regular_file_only(tmp_path, name, mapped):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ww.errors.ModelFormatError, match="is a pipe or a device"):
+        ww.TauSS3.load(tmp_path / name, mapped=mapped)
+
+
+def test_a_model_file_above_the_limit_is_refused(path):
+    taught().save(path)
+    size = path.stat().st_size
+    with pytest.raises(ww.errors.ModelFormatError, match=f"more than the limit of {size - 1:,}"):
+        ww.TauSS3.load(path, most_bytes=size - 1)
+    assert ww.TauSS3.load(path, most_bytes=size).labels == taught().labels
+
+
 # --- what is written to ---------------------------------------------------------------------------
 
 

@@ -20,12 +20,13 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice, product
-from pathlib import Path
 from typing import Any, NoReturn
 
 from watchword._checks import Label
+from watchword._files import read_regular
 from watchword.cli.base import find_label
 from watchword.cli.files import is_policy_file
+from watchword.errors import DataFormatError
 from watchword.evaluation.fitted_policies import FittedPolicies, Thresholds
 from watchword.evaluation.learnt import Learnt
 from watchword.streams.notation import NAMES, options_of
@@ -35,6 +36,7 @@ THRESHOLDS = "thresholds"
 LEARNT = "learnt"
 MOST_POLICIES = 100_000
 _DEEPEST = 50
+_MOST_BYTES = 1 << 20  # of a file with a policy
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))"
@@ -74,7 +76,7 @@ def parse_policies(text: str, positive: Label) -> list[Policy]:
 def read_policy_file(path: str) -> Policy:
     """Read a policy as plain data from a JSON file."""
     try:
-        written = Path(path.strip()).read_bytes()
+        written = read_regular(path.strip(), DataFormatError, most_bytes=_MOST_BYTES)
         if not written.strip():
             raise ValueError("it is empty")
         data = json.loads(written)
@@ -83,6 +85,8 @@ def read_policy_file(path: str) -> Policy:
         raise ValueError(f"cannot read the policy {path}: {error.strerror}") from None
     except RecursionError:
         raise ValueError(f"{path}: too many nested policies") from None
+    except DataFormatError as error:
+        raise ValueError(f"cannot read the policy: {error}") from None
     except (ValueError, TypeError, AttributeError) as error:
         raise ValueError(f"{path} is not a file with a policy: {error}") from None
 

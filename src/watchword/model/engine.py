@@ -22,6 +22,7 @@ from watchword.errors import (
     IncompatibleModelsError,
     MappedModelError,
     PrunedModelError,
+    TextTooLongError,
     UnknownLabelError,
     UnlearnError,
 )
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("watchword.model")
 _DROPPED = "pruning while learning dropped the corrections of the model: refine it again"
+#: Characters of a text to explain: each word takes about 800 bytes.
+MOST_EXPLAINED = 1_000_000
+
 _COUNTED = ("max_ngram", "counting", "tokenization")  # which counts there are
 
 
@@ -308,6 +312,11 @@ class Engine(NamedTuple):
     def explain(self, text: str) -> Explanation:
         """Return how a text is read, with the value of each part."""
         self.refuse_if_unreadable()
+        if len(text) > MOST_EXPLAINED:
+            raise TextTooLongError(
+                f"a text of {len(text):,} characters is too long to be explained (at most "
+                f"{MOST_EXPLAINED:,}): explain it in parts, such as its paragraphs or posts"
+            )
         explained = self.native.explain(self.source.read([text], with_spans=True))
         values = BlockValues(explained, self.parameters)
         labels = tuple(explained["values"]["labels"])

@@ -6,7 +6,6 @@ import os
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from watchword import _native
@@ -27,8 +26,9 @@ from watchword._checks import (
     as_whole,
     reprs,
 )
-from watchword._files import atomic_file
+from watchword._files import READ_LIMIT, atomic_file, read_regular
 from watchword.data import Post, Subject
+from watchword.errors import ModelFormatError
 from watchword.model.engine import Engine
 from watchword.model.explanation import Explanation
 from watchword.model.file import codec, container, layout
@@ -518,6 +518,8 @@ class TauSS3:
     def explain(self, text: str) -> Explanation:
         """Return the n-grams of a text and the value of each of its parts.
 
+        A text of more than 1,000,000 characters raises `TextTooLongError`: explain its parts.
+
         >>> model = TauSS3()
         >>> model.learn_many(["machine learning"] * 2, ["tech", "tech"])
         >>> model.learn_one("the match", "sports")
@@ -725,6 +727,7 @@ class TauSS3:
         path: str | os.PathLike[str],
         *,
         mapped: bool = False,
+        most_bytes: int = READ_LIMIT,
         word_hook: WordHook | None = None,
         tokenizer: Tokenizer | None = None,
         summary: Summary | None = None,
@@ -740,11 +743,14 @@ class TauSS3:
         `ModelFormatError` only when it is read; methods that use all counts (`save`, pickle,
         `counts`) verify them first. Replace a mapped file atomically, as `save` does; never write
         into it.
+
+        Only a regular file is read. Without `mapped`, one of more than `most_bytes` [default: 16
+        GiB] raises `ModelFormatError`, before it fills the memory.
         """
         functions = codec.Functions(word_hook, tokenizer, summary)
         if mapped:
             return cls._of(codec.engine_over(path, functions))
-        data = Path(path).read_bytes()
+        data = read_regular(path, ModelFormatError, most_bytes=most_bytes)
         return cls._of(codec.engine_from(data, functions, source=str(path)))
 
     @classmethod

@@ -26,8 +26,9 @@ _AnyLabel = TypeVar("_AnyLabel", bound=Hashable)
 WordHook = Callable[[str], str | None]
 Tokenizer = Callable[[str], Iterable[tuple[int, int, str | None]]]
 
-# Size limit of the cache of hook results: a stream may bring new words forever.
+# Size limits of the cache of hook results: a stream may bring new words forever, and long ones.
 _REMEMBERED_WORDS = 1 << 20
+_REMEMBERED_LENGTH = 64
 
 
 class Term(NamedTuple):
@@ -186,12 +187,15 @@ class TextSource:
                 known.clear()
             replacements = []
             for word in words:
-                if word not in known:
-                    result = hook(word)
-                    if result is not None:
-                        _check_word(result, f"word_hook({word!r})")
+                if word in known:
+                    replacements.append(known[word])
+                    continue
+                result = hook(word)
+                if result is not None:
+                    _check_word(result, f"word_hook({word!r})")
+                if max(len(word), len(result or "")) <= _REMEMBERED_LENGTH:
                     known[word] = result
-                replacements.append(known[word])
+                replacements.append(result)
             return replacements
 
 

@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
 from watchword._arrays import FloatArray
 from watchword._checks import Label, as_threads
-from watchword._files import AnyPath, atomic_file
+from watchword._files import AnyPath, atomic_file, read_regular
 from watchword.errors import ModelFormatError
 from watchword.model.engine import Engine, engine_of
 from watchword.model.file import codec, container, layout
@@ -215,7 +214,7 @@ class CategoryCounts:
     @classmethod
     def load(cls, path: AnyPath) -> tuple[CategoryCounts, SavedSettings]:
         """Read what `save` has written, or another model that reads text as PySS3 does."""
-        source, data = str(path), Path(path).read_bytes()
+        source, data = str(path), read_regular(path, ModelFormatError)
         manifest, _ = container.read_model(data, source=source)
         model = TauSS3.from_bytes(data, source=source)
         if engine_of(model).parameters.tokenization != "pyss3":

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from watchword._checks import as_choice, as_not_negative, as_share
-from watchword._files import AnyPath
+from watchword._files import AnyPath, read_regular
 from watchword.errors import ModelFormatError
 from watchword.model.file.container import no_number
 from watchword.pyss3.constants import CV_MODES, SG_MODES
@@ -52,7 +51,7 @@ class _EntryError(ValueError):
 
 def read_model(path: AnyPath) -> PySS3Model:
     """Read a model file of PySS3; raise `ModelFormatError` if it is none, or damaged."""
-    written = Path(path).read_bytes()
+    written = read_regular(path, ModelFormatError)
     if not written:
         raise ModelFormatError(f"{path} is not a PySS3 model: it is empty")
     try:

@@ -26,7 +26,7 @@ import click
 
 from watchword import Decision, Policy, TauSS3, Watcher
 from watchword._display import visible
-from watchword._files import WRITE_FAILURES, locked
+from watchword._files import WRITE_FAILURES, locked, read_regular
 from watchword.cli.base import (
     FILE,
     FiniteFloat,
@@ -172,7 +172,7 @@ class Keeper:
         with contextlib.nullcontext() if path is None else locked(path):
             if path is not None:
                 with contextlib.suppress(FileNotFoundError):
-                    state = path.read_bytes()
+                    state = read_regular(path, StateError)
             try:
                 watcher = model.watcher(policy, state=state, **options)
             except StateError as error:

@@ -17,12 +17,12 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Collection, Mapping
-from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, NoReturn, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from watchword._files import open_regular
 from watchword.errors import ModelFormatError, ModelLimitError
 
 FORMAT = "watchword model"
@@ -109,14 +109,14 @@ def mapped_file(path: str | os.PathLike[str]) -> mmap.mmap:
     The file must not change while it is in use: replace it (as `atomic_file` does), never write
     into it.
     """
-    with Path(path).open("rb") as file:
+    with open_regular(path, ModelFormatError) as file:
         try:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except ValueError:
             raise ModelFormatError(f"{path} is not a watchword model: it is empty") from None
-        except OSError as error:  # a pipe, a device
+        except OSError as error:  # a file system without mapping
             raise ModelFormatError(
-                f"{path} cannot be mapped into memory ({error.strerror}): it must be a regular file"
+                f"{path} cannot be mapped into memory ({error.strerror}): load it without mapping"
             ) from None
 
 
