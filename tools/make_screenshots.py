@@ -39,7 +39,7 @@ def replaying(page: Page, live: LivePage) -> None:
 
 
 def searching(page: Page, people: list[ww.Subject]) -> None:
-    """A setting of many, with the pointer at another one."""
+    """Charts by parameter, above the table of settings."""
     posts = [(post.text, person) for person in people for post in person.posts]
     found = search(
         [text for text, _ in posts],
@@ -54,9 +54,6 @@ def searching(page: Page, people: list[ww.Subject]) -> None:
         path.write_text(found.to_page(), encoding="utf-8")
         page.set_viewport_size(TALL)
         page.goto(path.as_uri())
-        page.locator("#large .ww-cursor").focus()
-        for key in ["ArrowDown"] * 82:
-            page.keyboard.press(key)
         page.screenshot(path=FOLDER / "search.png")
     print(f"wrote {FOLDER / 'search.png'}")
 

@@ -201,7 +201,7 @@ class Search:
         return csv_of(rows, spreadsheet_safe=spreadsheet_safe)
 
     def to_html(self, *, title: str = "Parameter search") -> str:
-        """Return interactive charts, with the evaluation of each setting, as a snippet of HTML."""
+        """Return a table of the settings, and charts by parameter, as a snippet of HTML."""
         from watchword.show.search import search_html
 
         return search_html(self.to_dict(), title=title)

@@ -1,8 +1,7 @@
 """Confusion matrices: an HTML table coloured as a heat map, for any page or snippet.
 
-A page puts `CONFUSION_STYLE` into its style sheet and `confusion_html(…)` into its body. The page
-of a search redraws matrices in the browser, from `CONFUSION_LOOK` (search_tables.js). Colours are
-classes, which a strict Content-Security-Policy allows.
+A page puts `CONFUSION_STYLE` into its style sheet and `confusion_html(…)` into its body.
+Colours are classes, which a strict Content-Security-Policy allows.
 """
 
 from __future__ import annotations
@@ -25,14 +24,6 @@ _RIGHT, _WRONG = COLOURS[0], ALERT  # blue and orange, which colour-blind reader
 _CAPTION = "Texts by true label (rows) and predicted label (columns)"
 _DOT = "·"  # for 0 in a large matrix, where zeros would hide the counts
 _CORNER = "truth \\ predicted"
-
-CONFUSION_LOOK = {
-    "mostLevel": _MOST_LEVEL,
-    "steps": _STEPS,
-    "caption": _CAPTION,
-    "dot": _DOT,
-    "corner": _CORNER,
-}
 
 
 def confusion_html(

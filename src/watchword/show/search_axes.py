@@ -1,6 +1,6 @@
-"""The axes of a search's plots: all scales are computed here, for Python and the browser.
+"""The axes of a search's charts.
 
-Positions are whole numbers from 0 to `FULL`, which a plot of any size can scale.
+Positions are whole numbers from 0 to `FULL`, which a chart of any size can scale.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean
 from typing import Any
 
 from watchword.show import svg
@@ -24,7 +23,6 @@ _SPREAD = 0.62  # of jitter, in widths of a column
 _MOST_TICKS = 7
 _LARGEST = 1e300  # larger whole numbers may not convert to float
 _CLIPPED_FROM = 8  # settings: with fewer, none is clipped to the edge
-_GROUPS = 5  # of a scale, to compute how much a parameter explains
 
 
 @dataclass(frozen=True)
@@ -81,37 +79,16 @@ def parameter_axis(values: Sequence[Any], spelt: Sequence[str]) -> Axis:
     >>> parameter_axis([10.0**at for at in range(9)], list("abcdefghi")).places[::4]
     [40, 500, 960]
     """
-    if len(set(spelt)) > _FEW and all(is_number(one) for one in values):
+    if len(set(spelt)) > _FEW and all(_is_number(one) for one in values):
         return _scale([float(one) for one in values])
     return _columns(values, spelt)
 
 
-def is_number(value: object) -> bool:
+def _is_number(value: object) -> bool:
     """Return whether the value of a parameter can be drawn on a numeric scale."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return -_LARGEST < value < _LARGEST
-
-
-def told_by(axis: Axis, heights: Axis) -> float:
-    """Return the share of a measure's variance that a parameter alone explains, from 0 to 1.
-
-    >>> heights = Axis([0, 0, 1000, 1000], [])
-    >>> told_by(Axis([10, 10, 900, 900], [(250, "a"), (750, "b")], columns=True), heights)
-    1.0
-    """
-    count = len(axis.ticks) if axis.columns else _GROUPS
-    groups: dict[int, list[int]] = {}
-    for place, height in zip(axis.places, heights.places, strict=True):
-        if place is not None and height is not None:
-            groups.setdefault(place * count // (FULL + 1), []).append(height)
-    known = [height for group in groups.values() for height in group]
-    if len(known) < 2:
-        return 0.0
-    middle = fmean(known)
-    between = sum(len(group) * (fmean(group) - middle) ** 2 for group in groups.values())
-    total = sum((height - middle) ** 2 for height in known)
-    return between / total if total else 0.0
 
 
 def _inside(share: float) -> int:
@@ -119,7 +96,7 @@ def _inside(share: float) -> int:
 
 
 def _columns(values: Sequence[Any], spelt: Sequence[str]) -> Axis:
-    numbers = {text: one for one, text in zip(values, spelt, strict=True) if is_number(one)}
+    numbers = {text: one for one, text in zip(values, spelt, strict=True) if _is_number(one)}
     order = sorted(set(spelt), key=lambda text: (text not in numbers, numbers.get(text, 0), text))
     column = {text: at for at, text in enumerate(order)}
     width = FULL / len(order) if order else FULL
