@@ -12,9 +12,10 @@ from starlette.applications import Starlette
 
 import databases
 from erisk_tasks import TOKEN, HastyTask, accepted, dropping, runs, subjects, take_part
+from faulty_server import Faults, running_faulty_server
 from watchword.erisk import journal as journals
 from watchword.erisk.practice_task import PracticeTask
-from watchword.erisk.server import Faults, make_app, running_server
+from watchword.erisk.server import make_app
 from watchword.web.listening import listening, running_in_thread, url_of
 
 POINTS = 95  # moments at which the client could die in this task: see the test that counts them
@@ -203,7 +204,7 @@ def test_whatever_the_server_does_every_round_is_answered_once(
     chances = dict.fromkeys(every, 0.08) if kind == "everything" else {kind: 0.4}
     played = task(PEOPLE, runs=2, refuse_duplicates=refuse_duplicates)
     faults = Faults(**chances, seed=seed)
-    with running_server(played, token=TOKEN, faults=faults) as server:
+    with running_faulty_server(played, faults, token=TOKEN) as server:
         report = take_part(server, crew, tmp_path / "journal", retries=50, repeats=30)
     assert played.finished
     assert accepted(played) == undisturbed[1]

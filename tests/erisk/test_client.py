@@ -32,6 +32,7 @@ from erisk_tasks import (
     take_part,
     taught,
 )
+from faulty_server import Faults, running_faulty_server
 from watchword.data import AT_RISK, Post, Subject
 from watchword.erisk import journal as journals
 from watchword.erisk.client import run_client
@@ -39,7 +40,7 @@ from watchword.erisk.client_runs import run_names
 from watchword.erisk.journal import Journal, JournalIdentity, PastRound
 from watchword.erisk.practice_task import PracticeTask
 from watchword.erisk.protocol import Answer, Round, ServerError, Writing, as_round
-from watchword.erisk.server import Faults, running_server
+from watchword.erisk.server import running_server
 from watchword.erisk.transport import Backoff, Transport
 from watchword.errors import DataFormatError, StateError
 from watchword.evaluation.replaying import replay
@@ -384,7 +385,7 @@ def test_waits_grow_with_jitter_determined_by_the_seed():
 
 def test_a_request_that_times_out_is_retried(model, journal):
     faults = Faults(slow=0.3, delay=1, seed=4)
-    with running_server(subjects(5, posts=(1, 2)), faults=faults) as server:
+    with running_faulty_server(subjects(5, posts=(1, 2)), faults) as server:
         # On a busy machine, replies that are not slow may come too late as well.
         take_part(server, runs(1, model), journal, timeout=0.4, retries=1000)
         assert server.task.finished

@@ -11,13 +11,14 @@ import pytest
 import watchword as ww
 from erisk_files import write
 from erisk_tasks import QUICK, TOKEN, ask, runs, scripted, subjects, take_part, taught
+from faulty_server import Faults, running_faulty_server
 from watchword.erisk import read_erisk, read_runs, score_runs
 from watchword.erisk.client import run_client
 from watchword.erisk.dialects import answers_in, as_messages, predictions_of
 from watchword.erisk.emissions import FIELDS, Emissions
 from watchword.erisk.practice_task import PracticeTask
 from watchword.erisk.protocol import Answer, ServerError
-from watchword.erisk.server import Faults, running_server
+from watchword.erisk.server import running_server
 from watchword.erisk.transport import TransientError, Transport
 from watchword.errors import DataFormatError, StateError
 
@@ -171,8 +172,8 @@ def test_a_client_that_gave_up_sends_what_is_missing_when_it_is_started_again(mo
     people, crew = subjects(), runs(3, model)
     options = {"dialect": "messages", "retries": 0, "first_wait": 0.0}
     faults, stops = Faults(drop=0.1, error=0.1, seed=4), 0
-    with running_server(
-        people, runs=3, dialect="messages", refuse_early=True, faults=faults
+    with running_faulty_server(
+        people, faults, runs=3, dialect="messages", refuse_early=True
     ) as server:
         while not server.task.finished:
             with contextlib.suppress(ServerError):

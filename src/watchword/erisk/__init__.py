@@ -5,7 +5,7 @@
 - Runs of any team and their scores: `run_files`, `run_score`, `scoring`, `symptoms`.
 - The tasks of the paper: `published` results and `paper_tasks`.
 - Tasks from 2019 on: the `client`, with `protocol`, `dialects`, `transport`, `journal` and
-  `emissions`; the practice `server`, with `practice_task`, `faults` and `fault_injection`.
+  `emissions`; the practice `server`, with `practice_task`.
 """
 
 from __future__ import annotations

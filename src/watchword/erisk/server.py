@@ -15,7 +15,6 @@ from typing import Any
 from watchword._checks import Label, as_whole
 from watchword.data.subjects import Subject
 from watchword.erisk.dialects import DIALECTS, DialectName
-from watchword.erisk.faults import Faults
 from watchword.erisk.practice_task import (
     ConflictError,
     DuplicateError,
@@ -29,12 +28,10 @@ from watchword.errors import DataFormatError, MissingExtraError
 try:
     from starlette.applications import Starlette
     from starlette.exceptions import HTTPException
-    from starlette.middleware import Middleware
     from starlette.requests import Request
     from starlette.responses import JSONResponse, Response
     from starlette.routing import Route
 
-    from watchword.erisk.fault_injection import LAGGING, DroppableProtocol, FaultInjection
     from watchword.web.connections import read_body
     from watchword.web.listening import (
         as_token,
@@ -48,7 +45,7 @@ try:
 except ImportError as error:
     raise MissingExtraError.of("web", "the practice server needs Starlette and uvicorn") from error
 
-__all__ = ["Faults", "PracticeServer", "make_app", "running_server", "serve"]
+__all__ = ["PracticeServer", "make_app", "running_server", "serve"]
 
 
 def make_app(
@@ -59,7 +56,6 @@ def make_app(
     positive: Label | None = None,
     dialect: DialectName = "writings",
     tasks: Sequence[str] = (),
-    faults: Faults | None = None,
     refuse_duplicates: bool = False,
     refuse_early: bool = False,
     body_limit: int | None = None,
@@ -85,8 +81,6 @@ def make_app(
     tasks
         names of tasks with the same rounds, such as `["task1a", "task1b"]` (MentalRiskES 2023):
         every run must answer in each, at `/task1a/submit/…`.
-    faults
-        the faults to inject, with their probabilities.
     refuse_duplicates
         whether to reject a repeated answer with status 400, as some servers do.
     refuse_early
@@ -105,7 +99,6 @@ def make_app(
     task = subjects if isinstance(subjects, PracticeTask) else PracticeTask(subjects, **options)
     limit = _enough_bytes(task) if body_limit is None else as_whole("body_limit", body_limit, 2)
     handlers = _Handlers(task, as_token(token, host), limit)
-    middleware = [] if faults is None else [Middleware(FaultInjection, faults=faults)]
     app = Starlette(
         routes=[
             *(Route(f"/{one.path}/{{token}}", handlers.get_round) for one in DIALECTS.values()),
@@ -116,7 +109,6 @@ def make_app(
             ),
             Route("/results/{token}", handlers.results),
         ],
-        middleware=middleware,
         exception_handlers={HTTPException: _as_json},
     )
     app.state.task = task
@@ -142,7 +134,6 @@ def running_server(
     port: int = 0,
     dialect: DialectName = "writings",
     tasks: Sequence[str] = (),
-    faults: Faults | None = None,
     refuse_duplicates: bool = False,
     refuse_early: bool = False,
 ) -> Iterator[PracticeServer]:
@@ -158,8 +149,8 @@ def running_server(
     task: dict[str, Any] = {"runs": runs, "positive": positive, "dialect": dialect}
     task |= {"tasks": tasks, "refuse_duplicates": refuse_duplicates, "refuse_early": refuse_early}
     with (
-        _listening(subjects, token, "127.0.0.1", port, faults, **task) as (server, app, listener),
-        running_in_thread(app, listener, protocol=DroppableProtocol),
+        _listening(subjects, token, "127.0.0.1", port, **task) as (server, app, listener),
+        running_in_thread(app, listener),
     ):
         yield server
 
@@ -174,7 +165,6 @@ def serve(
     port: int = 8000,
     dialect: DialectName = "writings",
     tasks: Sequence[str] = (),
-    faults: Faults | None = None,
     refuse_duplicates: bool = False,
     refuse_early: bool = False,
     on_ready: Callable[[PracticeServer], None] | None = None,
@@ -191,10 +181,10 @@ def serve(
     task: dict[str, Any] = {"runs": runs, "positive": positive, "on_round": on_round}
     task |= {"tasks": tasks, "refuse_duplicates": refuse_duplicates, "refuse_early": refuse_early}
     task["dialect"] = dialect
-    with _listening(subjects, token, host, port, faults, **task) as (server, app, listener):
+    with _listening(subjects, token, host, port, **task) as (server, app, listener):
         if on_ready is not None:
             on_ready(server)
-        run_until_interrupted(app, listener, protocol=DroppableProtocol)
+        run_until_interrupted(app, listener)
     return server.task.results()
 
 
@@ -204,12 +194,11 @@ def _listening(
     token: str | None,
     host: str,
     port: int,
-    faults: Faults | None,
     **task: Any,
 ) -> Iterator[tuple[PracticeServer, Starlette, socket]]:
     """Yield a practice server that listens, but does not run yet; `task` has further options."""
     known = new_token() if token is None else token
-    app = make_app(subjects, token=known, faults=faults, host=host, **task)
+    app = make_app(subjects, token=known, host=host, **task)
     with listening(host, port) as listener:
         yield PracticeServer(url_of(listener), known, app.state.task), app, listener
 
@@ -226,7 +215,7 @@ class _Handlers:
         if request.url.path.split("/")[-2] != path:  # from the end: the app may be mounted
             raise HTTPException(404, f"this task is served at /{path}/TOKEN")
         try:
-            return JSONResponse(self._task.messages(lagging=bool(request.scope.get(LAGGING))))
+            return JSONResponse(self._task.messages())
         except EarlyError as error:
             raise HTTPException(400, str(error)) from None
 

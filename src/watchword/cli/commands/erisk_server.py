@@ -29,7 +29,6 @@ from watchword.cli.loading import Loader, is_function, load_model
 from watchword.cli.options import (
     data_options,
     flag,
-    numbers_by_name,
     option,
     policies_option,
     server_options,
@@ -39,7 +38,6 @@ from watchword.cli.policy_notation import parse_policies
 from watchword.cli.signals import term_as_interrupt
 from watchword.cli.stream_options import combination_options
 from watchword.erisk.dialects import NAMES
-from watchword.erisk.faults import KINDS
 from watchword.streams import FunctionModel
 
 if TYPE_CHECKING:
@@ -194,14 +192,6 @@ def _runs(
 # watchword erisk server
 
 
-def _shares(text: str) -> dict[str, float]:
-    shares = numbers_by_name(text, "drop=0.1")
-    for name in shares:
-        if name not in KINDS:
-            raise ValueError(f"{name!r} is not one of {', '.join(KINDS)}")
-    return shares
-
-
 @verb(
     group=erisk,
     example="""
@@ -214,12 +204,6 @@ def _shares(text: str) -> dict[str, float]:
 @option("--runs", "Number of runs.", type=click.IntRange(1, 5), default=1)
 @_dialect_option
 @server_options(_TOKEN_VARIABLE, user="the client", default="random; none on such a host")
-@option(
-    "--faults FAULT=SHARE,…",
-    f"Share of responses with a fault: {', '.join(KINDS)}.",
-    parse=_shares,
-)
-@option("--seed", "Random seed of the faults.", type=int, default=0)
 @flag("--refuse-duplicates", "Respond with status 400 to a repeated submission.")
 @flag(
     "--refuse-early",
@@ -235,8 +219,6 @@ def _shares(text: str) -> dict[str, float]:
 def server(
     data: str,
     positive: str | None,
-    faults: dict[str, Any] | None,
-    seed: int,
     loader: Loader,
     **options: Any,
 ) -> None:
@@ -246,7 +228,7 @@ def server(
     of the runs at the end.
     """
     from watchword.erisk.practice_task import PracticeTask
-    from watchword.erisk.server import Faults, PracticeServer, serve
+    from watchword.erisk.server import PracticeServer, serve
 
     subjects = loader.subjects(data)
     loader.report()
@@ -261,9 +243,8 @@ def server(
         counts = {"subjects": len(subjects), "rounds": rounds}
         emit([{"url": ready.url, "token": ready.token, **counts}])
 
-    troubles = None if faults is None else Faults(**faults, seed=seed)
     # A signal that arrives before the server handles signals leaves its coroutine unawaited.
     warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
     with term_as_interrupt(), contextlib.suppress(KeyboardInterrupt):
-        serve(subjects, positive=label, faults=troubles, on_ready=on_ready, **options)
+        serve(subjects, positive=label, on_ready=on_ready, **options)
     emit(task.results().to_dict() for task in tasks)

@@ -1,17 +1,48 @@
-"""Middleware of the practice server that injects faults."""
-
-from __future__ import annotations
+"""A practice server that makes some requests fail before, while or after they are handled."""
 
 import asyncio
+import contextlib
 import random
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any
 
-from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse, Response
+from starlette.types import Message, Receive, Scope, Send
 
-from watchword.erisk.faults import KINDS, Faults
+from watchword.erisk.server import PracticeServer, make_app
 from watchword.web.connections import LimitedProtocol
+from watchword.web.listening import listening, running_in_thread, url_of
 
-LAGGING = "watchword.lagging"  # in the scope of a request: give the old round again
+
+@dataclass(frozen=True)
+class Faults:
+    """The probability of each fault per request.
+
+    >>> Faults(drop=0.1, error=0.2, seed=7).error
+    0.2
+    """
+
+    drop: float = 0.0  #: close the connection before the request is read
+    lose: float = 0.0  #: handle the request, but close the connection before the response
+    cut: float = 0.0  #: handle the request; send half of the response
+    error: float = 0.0  #: status 500; the request is not handled
+    busy: float = 0.0  #: status 503 with `Retry-After: 1`; the request is not handled
+    garbage: float = 0.0  #: an HTML page with status 200 instead of a round
+    lag: float = 0.0  #: send a round that all runs have answered once more
+    slow: float = 0.0  #: handle the request at once, but respond `delay` seconds later
+    delay: float = 5.0  #: delay of slow responses, in seconds
+    seed: int = 0  #: random seed
+
+    def __post_init__(self) -> None:
+        assert sum(getattr(self, name) for name in KINDS) <= 1
+
+
+KINDS: tuple[str, ...] = tuple(
+    each.name for each in fields(Faults) if each.name not in ("delay", "seed")
+)
+
 _CONNECTION = "watchword.connection"  # in the state of a request: its transport
 
 
@@ -27,10 +58,10 @@ class DroppableProtocol(LimitedProtocol):
 class FaultInjection:
     """Middleware that makes some requests fail before, while or after they are handled."""
 
-    def __init__(self, app: ASGIApp, faults: Faults) -> None:
+    def __init__(self, app: Starlette, faults: Faults) -> None:
         self._app = app
         self._faults = faults
-        self._random = random.Random(faults.seed)  # noqa: S311
+        self._random = random.Random(faults.seed)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request, with a fault drawn at random."""
@@ -42,8 +73,11 @@ class FaultInjection:
             await self._refuse(kind, scope, receive, send)
         elif kind in ("lose", "cut", "garbage", "slow"):
             await self._spoil(kind, scope, receive, send)
+        elif kind == "lag" and scope["method"] == "GET":
+            messages = self._app.state.task.messages(lagging=True)
+            await JSONResponse(messages)(scope, receive, send)
         else:
-            await self._app({**scope, LAGGING: kind == "lag"}, receive, send)
+            await self._app(scope, receive, send)
 
     def _draw(self) -> str | None:
         drawn = self._random.random()
@@ -95,3 +129,17 @@ async def _close(scope: Scope, receive: Receive) -> bool:
     while (await receive())["type"] != "http.disconnect":
         pass
     return True
+
+
+@contextlib.contextmanager
+def running_faulty_server(
+    subjects: Any, faults: Faults, *, token: str = "a-token-of-some-length", **options: Any
+) -> Iterator[PracticeServer]:
+    """Run a practice server with faults in a background thread; options are those of `make_app`."""
+    app = make_app(subjects, token=token, **options)
+    injecting = FaultInjection(app, faults)
+    with (
+        listening("127.0.0.1", 0) as listener,
+        running_in_thread(injecting, listener, protocol=DroppableProtocol),
+    ):
+        yield PracticeServer(url_of(listener), token, app.state.task)
