@@ -21,7 +21,7 @@ TIDY := $(patsubst src/%.cpp,build/tidy/%.ok,$(wildcard src/core/*.cpp src/bindi
 STUB := src/watchword/_native.pyi
 STUBGEN = $(BIN)/python -m nanobind.stubgen --quiet --module watchword._native --output-file
 
-.PHONY: help demo test test-all kill kill-sources build lint tidy format stub benchmark paper compare-pyss3 test-pyss3 fuzz sanitize clean
+.PHONY: help demo test test-all kill kill-sources build lint tidy format stub benchmark paper compare-pyss3 test-pyss3 fuzz sanitize sanitize-address sanitize-thread clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*  ## /\1	/p' Makefile | expand -t 16
@@ -90,30 +90,43 @@ FUZZ = -max_total_time=$$(($(SECONDS) / 3)) -len_control=0 -max_len=400 -timeout
 fuzz: build  ## look for inputs that break something [SECONDS=60]; needs clang++
 	$(BIN)/cmake -S . -B build/fuzz -G Ninja -D CMAKE_MAKE_PROGRAM="$(abspath $(BIN))/ninja" \
 	    -D CMAKE_CXX_COMPILER=clang++ -D CMAKE_BUILD_TYPE=Release \
-	    -D WATCHWORD_FUZZ=ON -D WATCHWORD_SANITIZE=ON
+	    -D WATCHWORD_FUZZ=ON -D WATCHWORD_SANITIZE=address,undefined
 	$(BIN)/cmake --build build/fuzz
 	mkdir -p build/fuzz/corpus build/fuzz/corpus-mapped
 	cd build/fuzz && ./fuzz $(FUZZ) corpus ../../tests/fuzz/inputs
 	cd build/fuzz && ./mapped $(FUZZ) corpus-mapped
 	$(BIN)/python tests/fuzz/kept.py $$(($(SECONDS) / 3))
 
-# With the sanitizers for addresses and undefined behaviour. The other tests take long there and reach
-# the core in the same ways. The interpreter is not instrumented, so the libraries are loaded ahead of it, and what it never
-# frees is no leak. libstdc++ comes along because exceptions are intercepted.
-SANITIZERS = $(foreach library,libasan.so libubsan.so libstdc++.so.6,$(shell g++ -print-file-name=$(library)))
-sanitize:  ## the tests that use the core most, with two sanitizers; needs g++
-	$(PYTHON) -m venv .venv-sanitize
-	$(PIP:.venv/%=.venv-sanitize/%) $(BUILD_REQUIREMENTS) cmake ninja
-	CXX=g++ $(PIP:.venv/%=.venv-sanitize/%) --no-build-isolation --editable . \
-	    --config-settings=build-dir=build/sanitize \
-	    --config-settings=cmake.define.WATCHWORD_SANITIZE=ON
-	$(PIP:.venv/%=.venv-sanitize/%) 'watchword[dev]'
-	LD_PRELOAD="$(SANITIZERS)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
-	    UBSAN_OPTIONS=print_stacktrace=1 $(PYTEST:.venv/%=.venv-sanitize/%) $(QUICK) \
-	    tests/unit tests/properties tests/crash
+# The other tests take long there and reach the core in the same ways. The interpreter is not
+# instrumented, so the libraries are loaded ahead of it, and what it never frees is no leak. libstdc++
+# comes along because exceptions are intercepted. Reports of races go to files, because tests that go on
+# would hide them.
+sanitize: sanitize-address sanitize-thread  ## the tests that use the core most, with three sanitizers; needs g++
+sanitize-address: SANITIZERS = address,undefined
+sanitize-address: LIBRARIES = libasan.so libubsan.so
+sanitize-address: SANITIZED = tests/unit tests/properties tests/crash
+sanitize-thread: SANITIZERS = thread
+sanitize-thread: LIBRARIES = libtsan.so
+sanitize-thread: SANITIZED = tests/crash/test_concurrency.py tests/crash/test_memory.py \
+    tests/unit/test_model.py tests/unit/test_mapped.py tests/unit/test_stream.py \
+    tests/properties/test_changes.py tests/properties/test_policies.py \
+    tests/properties/test_properties.py tests/properties/test_refine.py
+sanitize-address sanitize-thread:
+	$(PYTHON) -m venv .venv-$@
+	$(PIP:.venv/%=.venv-$@/%) $(BUILD_REQUIREMENTS) cmake ninja
+	CXX=g++ $(PIP:.venv/%=.venv-$@/%) --no-build-isolation --editable . \
+	    --config-settings=build-dir=build/$@ \
+	    --config-settings=cmake.define.WATCHWORD_SANITIZE=$(SANITIZERS)
+	$(PIP:.venv/%=.venv-$@/%) 'watchword[dev]'
+	rm -f build/$@/race.*
+	LD_PRELOAD="$(foreach library,$(LIBRARIES) libstdc++.so.6,$(shell g++ -print-file-name=$(library)))" \
+	    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
+	    TSAN_OPTIONS=die_after_fork=0:suppressions=$(abspath tests/thread-sanitizer.supp):log_path=$(abspath build/$@/race) \
+	    $(PYTEST:.venv/%=.venv-$@/%) $(QUICK) $(SANITIZED)
+	@! cat build/$@/race.* 2>/dev/null
 
 clean:  ## remove all that was made here
-	rm -rf .venv .venv-sanitize build .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-sanitize-* build .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 # Stamps. Without build isolation CMake finds the same paths again and compiles only what changed.
 .venv/ready: pyproject.toml
