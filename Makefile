@@ -90,7 +90,8 @@ FUZZ = -max_total_time=$$(($(SECONDS) / 3)) -len_control=0 -max_len=400 -timeout
 fuzz: build  ## look for inputs that break something [SECONDS=60]; needs clang++
 	$(BIN)/cmake -S . -B build/fuzz -G Ninja -D CMAKE_MAKE_PROGRAM="$(abspath $(BIN))/ninja" \
 	    -D CMAKE_CXX_COMPILER=clang++ -D CMAKE_BUILD_TYPE=Release \
-	    -D WATCHWORD_FUZZ=ON -D WATCHWORD_SANITIZE=address,undefined
+	    -D WATCHWORD_FUZZ=ON -D WATCHWORD_SANITIZE=address,undefined \
+	    -D WATCHWORD_TINY_TABLES=ON
 	$(BIN)/cmake --build build/fuzz
 	mkdir -p build/fuzz/corpus build/fuzz/corpus-mapped
 	cd build/fuzz && ./fuzz $(FUZZ) corpus ../../tests/fuzz/inputs

@@ -132,7 +132,9 @@ class Counts {
         return static_cast<NgramId>(shard << 24 | index);
     }
     static NodeIndex node_index(NgramId ngram) { return ngram & 0xFFFFFF; }
-    static std::size_t shard_index(std::uint64_t bigram_hash) { return bigram_hash >> 56; }
+    static std::size_t shard_index(std::uint64_t bigram_hash) {
+        return (bigram_hash >> 56) % table_size(kShards, std::size_t{3});
+    }
     const Trie& shard(std::size_t index) const { return shards_[index]; }
 
     // The counts of an n-gram, sorted by label id: in place or, from a file, in `room`.
@@ -299,8 +301,9 @@ class Counts {
     // their own.
     std::unique_ptr<UnlearnIndex> unlearn_index_;
     static constexpr unsigned kUnlearntWithoutIndex = 8;
-    static constexpr std::size_t kFewNgrams = 4096;  // up to this many, it pays at once
-    unsigned unlearnt_without_index_ = 0;            // since the last large change
+    static constexpr std::size_t kFewNgrams =
+        table_size(4096, 16);              // up to this many, it pays at once
+    unsigned unlearnt_without_index_ = 0;  // since the last large change
 
     Leaders leaders_;
 };

@@ -9,8 +9,8 @@ namespace {
 
 // A column that has grown to the first is cut to the second. The more are kept, the longer
 // unlearning goes on without a pass over the n-grams; the longer a search in the list takes, too.
-constexpr std::size_t kMost = 256;
-constexpr std::size_t kKept = 128;
+constexpr std::size_t kMost = table_size(256, 6);
+constexpr std::size_t kKept = table_size(128, 3);
 
 }  // namespace
 

@@ -7,7 +7,7 @@
 namespace watchword {
 
 LevelCounter::LevelCounter(std::shared_ptr<const Counts> kept, unsigned length)
-    : kept_(std::move(kept)), length_(length), slots_(1024) {
+    : kept_(std::move(kept)), length_(length), slots_(table_size(1024, 4)) {
     if (length < 2 || length - 1 > kept_->max_ngram()) {
         throw std::invalid_argument("the n-grams that were kept are not one word shorter");
     }

@@ -70,10 +70,12 @@ class Memo {
    private:
     // Marks an entry of which only an upper bound of `best` is known.
     static constexpr std::uint32_t kBound = ConfidenceStore::kBound;
-    static constexpr std::size_t kMaxEntries = std::size_t{1} << 18;
-    static constexpr std::size_t kSharedCounts = 8;     // counts below this share entries
-    static constexpr std::size_t kSharedLabels = 1024;  // if there are no more labels than this
-    static constexpr std::size_t kMaxValues = std::size_t{1} << 21;
+    static constexpr std::size_t kMaxEntries = table_size(1 << 18, 64);
+    static constexpr std::size_t kSharedCounts =
+        table_size(8, 3);  // counts below this share entries
+    static constexpr std::size_t kSharedLabels =
+        table_size(1024, 4);  // if there are no more labels than this
+    static constexpr std::size_t kMaxValues = table_size(1 << 21, 256);
 
     struct Stamped {
         Entry entry;
@@ -112,7 +114,7 @@ class Memo {
     // others are never read. Only chunks with words that were read have memory of their own, so
     // that no reading has to move or clear much of it; all others point to one chunk that stays
     // empty. Words of a mapped file are stored in `longer_`.
-    static constexpr WordId kChunk = 1024;
+    static constexpr WordId kChunk = table_size(1024, 4);
     static const std::array<Stamped, kChunk> kEmptyChunk;
     std::vector<const Stamped*> words_;                  // by word / kChunk
     std::vector<std::unique_ptr<Stamped[]>> own_words_;  // as far as they are not empty
@@ -123,7 +125,7 @@ class Memo {
     // Entries of the other n-grams, by hash.
     Table<Stamped> longer_;
     std::size_t used_ = 0;  // of `longer_`
-    std::uint32_t stamp_ = 1;
+    std::uint32_t stamp_ = table_size(1u, ~0u - 3);
     ConfidenceStore known_;
     ValueRow row_, word_row_;
     WordsEvidence evidence_;

@@ -14,8 +14,9 @@ namespace {
 
 // Texts are read and learnt in slices of about this many characters per thread: large enough that
 // words repeat, small enough for the cache.
-constexpr std::size_t kSliceCharacters = 1 << 20;
-constexpr std::size_t kLeastSlice = 1 << 15;  // where threads are to finish together
+constexpr std::size_t kSliceCharacters = table_size(1 << 20, 64);
+constexpr std::size_t kLeastSlice =
+    table_size(1 << 15, 16);  // where threads are to finish together
 // So many slices per thread are learnt together: the more, the longer each shard stays in the
 // cache.
 constexpr std::size_t kSlicesAtOnce = 4;

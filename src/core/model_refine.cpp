@@ -118,7 +118,7 @@ std::vector<Model::FittedText> Model::fitted_texts(const TextPositions& labels,
 std::unique_ptr<Refiner> Model::refiner(const std::vector<TextView>& texts,
                                         const TextPositions& labels, const Folds& folds,
                                         const RefineSettings& settings, unsigned threads) const {
-    constexpr std::size_t kTexts = 256;  // of a slice
+    constexpr std::size_t kTexts = table_size(256, 3);  // of a slice
     const std::shared_lock guard(lock_);
     auto found = std::make_unique<Refiner>(counts_, settings, labels.size());
     const std::vector<FittedText> fitted = fitted_texts(labels, folds);

@@ -59,7 +59,7 @@ class NgramFinder {
 
    private:
     // The memory fetched for this many words fits into the first-level cache.
-    static constexpr std::size_t kBlock = 96;
+    static constexpr std::size_t kBlock = table_size(96, 8);
 
     // An n-gram of the block that is in the tree.
     struct Found {

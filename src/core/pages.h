@@ -10,6 +10,17 @@
 
 namespace watchword {
 
+// A size at which a table grows, is cleared or is read in parts: no result depends on it. In builds
+// for fuzzing it is tiny, so that short inputs reach all of this.
+template <class T>
+constexpr T table_size([[maybe_unused]] T usual, [[maybe_unused]] T tiny) {
+#if defined(WATCHWORD_TINY_TABLES)
+    return tiny;
+#else
+    return usual;
+#endif
+}
+
 void* allocate_pages(std::size_t bytes);
 void release_pages(void* memory, std::size_t bytes) noexcept;
 // The size that is actually allocated for a request, so that all of it can be used.
@@ -65,7 +76,8 @@ class SegmentedTable {
     }
 
    private:
-    static constexpr std::size_t kSegment = (std::size_t{1} << 17) / sizeof(T);
+    static constexpr std::size_t kSegment =
+        table_size((std::size_t{1} << 17) / sizeof(T), std::size_t{4});
     static_assert((kSegment & (kSegment - 1)) == 0, "dividing by it must be fast");
 
     void add_segment() {
@@ -88,14 +100,14 @@ class SegmentedTable {
 template <class T>
 void reserve_tightly(Table<T>& table, std::size_t size) {
     if (size <= table.capacity()) return;
-    table.reserve(usable_bytes((size + size / 6 + 16) * sizeof(T)) / sizeof(T));
+    table.reserve(usable_bytes((size + size / 6 + table_size(16, 1)) * sizeof(T)) / sizeof(T));
 }
 
 // For a table that is filled gradually and rarely exceeds `most`: untouched memory costs nothing,
 // so once the table is no longer small, all of it is allocated at once and never copied.
 template <class T>
 void reserve_ahead(Table<T>& table, std::size_t size, std::size_t most) {
-    constexpr std::size_t kSmall = std::size_t{1} << 12;
+    constexpr std::size_t kSmall = table_size(std::size_t{1} << 12, std::size_t{16});
     if (size <= table.capacity()) return;
     table.reserve(size <= kSmall ? kSmall : std::max(most, size * 2));
 }

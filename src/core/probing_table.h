@@ -122,7 +122,9 @@ class ProbingTable {
     }
 
    private:
-    static constexpr std::size_t kLeast = 16, kSmall = 1024, kSegment = 4096;  // slots
+    static constexpr std::size_t kLeast = table_size(16, 8);  // slots
+    static constexpr std::size_t kSmall = table_size(1024, 8);
+    static constexpr std::size_t kSegment = table_size(4096, 16);
 
     struct Segment {
         Table<Slot> slots;

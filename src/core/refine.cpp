@@ -10,9 +10,9 @@
 namespace watchword {
 namespace {
 
-constexpr std::size_t kTabledFrequencies = 1024;
-constexpr std::size_t kTabledTimes = 64;
-constexpr std::size_t kLeastSlots = 256;
+constexpr std::size_t kTabledFrequencies = table_size(1024, 3);
+constexpr std::size_t kTabledTimes = table_size(64, 3);
+constexpr std::size_t kLeastSlots = table_size(256, 4);
 
 double frequency_of(Count times) { return 1 + std::log(static_cast<double>(times)); }
 

@@ -94,7 +94,7 @@ class FeatureReader {
     std::vector<Feature> features_;
     std::vector<Slot> slots_;
     std::size_t used_slots_ = 0;  // for this document: a table that fits stays in the cache
-    std::uint32_t stamp_ = 0;
+    std::uint32_t stamp_ = table_size(0u, ~0u - 3);
 };
 
 // Scores documents with one memo, by label position.

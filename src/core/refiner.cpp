@@ -101,7 +101,7 @@ void Refiner::add_uses(std::span<const TextFeature> features, Table<Use>& uses) 
 // Uses take most of the memory, and moving them as long as adding them: makes room for those of all
 // texts, judged by the texts so far. Untouched memory costs nothing.
 void Refiner::make_room(std::size_t uses) {
-    constexpr std::size_t kFew = 128;  // texts, by which others cannot be judged
+    constexpr std::size_t kFew = table_size(128, 3);  // texts, by which others cannot be judged
     const std::size_t size = uses_.size() + uses;
     if (size <= uses_.capacity()) return;
     if (texts_.size() < kFew) return uses_.reserve(size * 2);

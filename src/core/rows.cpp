@@ -9,7 +9,7 @@ namespace {
 
 constexpr char kSeparator = 0, kEscape = 1;
 // Batches end near this many bytes whatever the number of rows; Arrow counts them in 31 bits.
-constexpr std::size_t kBatchBytes = std::size_t{1} << 26;
+constexpr std::size_t kBatchBytes = table_size(1 << 26, 64);
 
 void append_word(std::string_view word, KeyBytes& bytes) {
     for (const char byte : word) {

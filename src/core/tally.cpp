@@ -6,12 +6,16 @@
 namespace watchword {
 namespace {
 
-constexpr Tally::Value kMostValue = std::numeric_limits<std::uint16_t>::max();
-constexpr std::int64_t kMostNumber = std::numeric_limits<std::int16_t>::max();
+constexpr Tally::Value kMostValue =
+    table_size<Tally::Value>(std::numeric_limits<std::uint16_t>::max(), 3);
+constexpr std::int64_t kMostNumber =
+    table_size<std::int64_t>(std::numeric_limits<std::int16_t>::max(), 3);
 
 // Full tables are slow, and large ones waste memory: between five and eight tenths are used.
 bool is_full(std::size_t used, std::size_t entries) { return used * 10 >= entries * 8; }
-std::size_t entries_for(std::size_t used) { return std::max<std::size_t>(8, used * 16 / 10); }
+std::size_t entries_for(std::size_t used) {
+    return std::max<std::size_t>(table_size(8, 2), used * 16 / 10);
+}
 
 }  // namespace
 

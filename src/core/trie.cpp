@@ -6,10 +6,13 @@
 namespace watchword {
 namespace {
 
-constexpr std::size_t kLarge = 4096;         // slots of a table that grows little by little
-constexpr std::size_t kShards = 256;         // see counts.h
-constexpr std::size_t kMovedAtOnce = 64;     // slots, for every node that is added
-constexpr std::size_t kCopiedAtOnce = 1024;  // nodes, for each of the last that are added
+constexpr std::size_t kFirst = table_size(16, 4);        // slots of the smallest table
+constexpr std::size_t kSmall = table_size(1024, 16);     // slots of a table that grows fast
+constexpr std::size_t kLarge = table_size(4096, 24);     // slots of one that grows little by little
+constexpr std::size_t kShards = 256;                     // see counts.h
+constexpr std::size_t kMovedAtOnce = table_size(64, 2);  // slots, for every node that is added
+constexpr std::size_t kCopiedAtOnce =
+    table_size(1024, 4);  // nodes, for each of the last that are added
 
 }  // namespace
 
@@ -59,8 +62,8 @@ Trie::Places Trie::table_while_growing(std::uint64_t hash) const {
 void Trie::grow() {
     if (growing_) move_slots(old_slots_.size());
     // Small tables grow faster: most of them will not stay small.
-    if (slots_.size() < 1024) return rehash(std::max<std::size_t>(16, slots_.size() * 4));
-    if (slots_.size() < kLarge) return rehash(kLarge + kLarge / kShards * shard());
+    if (slots_.size() < kSmall) return rehash(std::max(kFirst, slots_.size() * 4));
+    if (slots_.size() < kLarge) return rehash(kLarge + kLarge * shard() / kShards);
     Table<Slot> larger(slots_.size() * 2);
     old_slots_ = std::exchange(slots_, std::move(larger));
     slot_count_ = static_cast<std::uint32_t>(slots_.size());
@@ -116,7 +119,7 @@ void Trie::reserve(std::size_t nodes) {
     // At least a third is empty, at most two thirds are, as if it had grown to this size.
     const std::size_t least = nodes * 3 / 2 + 1;
     const std::size_t more = least * (hash_pair(static_cast<std::uint32_t>(nodes), 0) >> 56);
-    const std::size_t slots = std::max<std::size_t>(16, least + more / kShards);
+    const std::size_t slots = std::max(kFirst, least + more / kShards);
     if (slots > slots_.size()) rehash(slots);
 }
 

@@ -57,7 +57,7 @@ class UnlearnIndex {
 
    private:
     // Many small tables, so that growing one of them is fast.
-    static constexpr std::size_t kWordTallies = 64;
+    static constexpr std::size_t kWordTallies = table_size(64, 2);
     static constexpr unsigned kContinued = 0;
 
     static Tally::Key key(NgramId ngram, LabelId label, unsigned way) {

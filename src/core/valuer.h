@@ -31,8 +31,10 @@ class Valuer {
     }
 
    private:
-    static constexpr std::size_t kTabledCounts = 64;  // counts below this have their lv tabled
-    static constexpr std::size_t kTabledLabels = 64;  // if there are no more labels than this
+    static constexpr std::size_t kTabledCounts =
+        table_size(64, 3);  // counts below this have their lv tabled
+    static constexpr std::size_t kTabledLabels =
+        table_size(64, 4);  // if there are no more labels than this
 
     struct Prior {
         double share = 0, absent = 0;  // see compared_value, and evaluate
@@ -113,7 +115,7 @@ class ConfidenceStore {
 
    private:
     // Numbers to reserve at once; few stores grow beyond it.
-    static constexpr std::size_t kEnough = std::size_t{1} << 21;
+    static constexpr std::size_t kEnough = table_size(1 << 21, 512);
 
     std::size_t labels_ = 0;
     Table<double> values_;            // of each entry: its total, then the confidences

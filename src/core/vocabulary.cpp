@@ -84,7 +84,7 @@ void Vocabulary::remove(WordId id) {
     slots_.remove(hash_word(word), [id](const Slot& slot) { return slot.id == id; });
     dead_bytes_ += word.padded_length();
     entries_[id] = {kFree, 0};
-    if (dead_bytes_ > 4096 && dead_bytes_ * 2 > bytes_) compact_bytes();
+    if (dead_bytes_ > kFewDeadBytes && dead_bytes_ * 2 > bytes_) compact_bytes();
 }
 
 void Vocabulary::compact_bytes() {

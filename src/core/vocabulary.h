@@ -82,7 +82,9 @@ class Vocabulary {
    private:
     static constexpr std::uint64_t kFree = ~0ull;
     static constexpr std::uint32_t kEmpty = ~0u;
-    static constexpr std::size_t kLeastChunk = 256, kChunk = std::size_t{1} << 16;
+    static constexpr std::size_t kLeastChunk = table_size(256, 16);
+    static constexpr std::size_t kChunk = table_size(1 << 16, 64);
+    static constexpr std::size_t kFewDeadBytes = table_size(4096, 32);
 
     struct Entry {
         std::uint64_t place;  // the chunk, then where in it, in 32 bits each

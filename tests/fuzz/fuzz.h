@@ -99,6 +99,26 @@ inline ww::TermBatch terms_of(const std::string& text, ww::TextRules rules, bool
     return batch;
 }
 
+// The defaults of src/watchword/model/parameters.py.
+inline ww::Parameters default_parameters() {
+    ww::Parameters parameters{};
+    parameters.smoothness = 0.13;
+    parameters.significance = 0.7;
+    parameters.sanction = 0.25;
+    parameters.max_ngram = 3;
+    parameters.min_count = 1;
+    parameters.prior = 3;
+    parameters.label_weight = 0.2;
+    parameters.ngram_scale = ww::NgramScale::Label;
+    parameters.significance_function = ww::SignificanceFunction::Ratio;
+    parameters.confidence_function = ww::ConfidenceFunction::Gv;
+    parameters.reading = ww::ReadingRule::Paper;
+    parameters.counting = ww::Counting::Documents;
+    parameters.prune_floor = 10;
+    parameters.prune_shortest = 1;
+    return parameters;
+}
+
 inline ww::Parameters parameters_from(Data& data) {
     ww::Parameters parameters{};
     parameters.max_ngram = data.ConsumeIntegralInRange(1u, 5u);
@@ -121,15 +141,22 @@ inline ww::Parameters parameters_from(Data& data) {
     }
     parameters.paragraphs =
         data.PickValueInArray({ww::Paragraphs::Lines, ww::Paragraphs::BlankLines});
-    // One number for three choices, so that inputs that were kept mean what they meant.
-    const auto choices = data.ConsumeIntegralInRange(0u, 31u);
+    // One number for many choices, so that inputs that were kept mean what they meant.
+    const auto choices = data.ConsumeIntegral<std::uint8_t>();
     const auto choice = choices % 16;
-    parameters.tokenization = choices < 16 ? ww::Tokenization::Unicode : ww::Tokenization::Pyss3;
+    parameters.tokenization =
+        choices % 32 < 16 ? ww::Tokenization::Unicode : ww::Tokenization::Pyss3;
     if (choice % 8 == 0) parameters.prune_period = 20;
     parameters.counting =
         choice % 8 < 4 && choice != 0 ? ww::Counting::Documents : ww::Counting::Occurrences;
     parameters.prune_floor = data.ConsumeIntegralInRange(0u, 3u);
     parameters.prune_shortest = data.ConsumeIntegralInRange(1u, 3u);
+    if (choices >= 0xC0) return default_parameters();
+    if (choices >= 0xA0) {
+        parameters.significance_function = ww::SignificanceFunction::Ratio;
+        parameters.ngram_scale = ww::NgramScale::Label;
+        parameters.label_weight = 0.2;
+    }
     return parameters;
 }
 
