@@ -108,7 +108,7 @@ sanitize-address: LIBRARIES = libasan.so libubsan.so
 sanitize-address: SANITIZED = tests/unit tests/properties tests/crash
 sanitize-thread: SANITIZERS = thread
 sanitize-thread: LIBRARIES = libtsan.so
-sanitize-thread: SANITIZED = tests/crash/test_concurrency.py tests/crash/test_memory.py \
+sanitize-thread: SANITIZED = tests/crash/test_concurrency.py \
     tests/unit/test_model.py tests/unit/test_mapped.py tests/unit/test_stream.py \
     tests/properties/test_changes.py tests/properties/test_policies.py \
     tests/properties/test_properties.py tests/properties/test_refine.py
