@@ -168,7 +168,8 @@ def acknowledged(journal):
     """Return the (round, run) of acknowledged answers in a journal; all go to one URL."""
     if not databases.rows(journal, "SELECT 1 FROM sqlite_master WHERE name = 'sendings'"):
         return set()
-    return set(databases.rows(journal, "SELECT round, destination FROM sendings WHERE acknowledged"))
+    query = "SELECT round, destination FROM sendings WHERE acknowledged"
+    return set(databases.rows(journal, query))
 
 
 @pytest.mark.parametrize("life", [8, 11, 29])
