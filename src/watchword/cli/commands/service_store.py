@@ -193,7 +193,10 @@ def export(store: Store) -> None:
 @opened_store
 @table_option
 def rejected(store: Store, table: bool) -> None:
-    """List the lines and entries of sources that were left out, and why; the newest 10,000."""
+    """List rejected lines and entries of sources, with the reasons.
+
+    The store keeps the newest 10,000.
+    """
     from watchword.service.intake import rejected_lines
     from watchword.service.records import as_json_data
 
