@@ -410,6 +410,26 @@ def test_files_rotated_while_the_service_is_behind_are_all_read(folder, held_up,
         assert sources.missing_files == 0
 
 
+@pytest.mark.parametrize("keeps_files", [False, True])
+def test_files_that_left_the_folder_while_the_service_was_behind_are_reported(
+    folder, held_up, keeps_files, monkeypatch
+):
+    monkeypatch.setattr("watchword.service.following._UNSEEN", -1.0)  # any time is long
+    path = folder / "posts.jsonl"
+    (folder / "old").mkdir()
+    append(path, line("first"))
+    with service_in(folder) as service, following(service, path, linger=0) as sources:
+        wait_until(lambda: service.writer.queued)  # and not committed
+        for subject in ("second", "third"):
+            path.rename(folder / "old" / subject)
+            if not keeps_files:
+                (folder / "old" / subject).unlink()
+            append(path, line(subject))
+        held_up.set()
+        wait_for(service, {"first": 1, "third": 1})
+        assert sources.missing_files == 1
+
+
 @pytest.mark.parametrize("names", [NUMBERED, DATED, BEFORE_SUFFIX])
 @pytest.mark.parametrize("compress", [False, True])
 def test_files_rotated_while_the_service_was_down_are_all_read(folder, names, compress):

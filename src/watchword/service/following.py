@@ -48,6 +48,7 @@ from watchword.service.sources import Sink, incoming_posts
 _PIECE = 1 << 19  # bytes: a few thousand posts per transaction
 _POLL = 0.25  # seconds between looks at a file that does not grow
 _LINGER = 5.0  # seconds to keep reading a replaced file: its writer may notice later
+_UNSEEN = 5.0  # seconds without a look after which a file may have come and gone
 _SETTLING = 20  # looks at a truncated file that is still being written anew
 _LONGEST_PATH = 900  # bytes: it is a part of ids of posts
 
@@ -82,7 +83,8 @@ class FollowedFile:
             if successor is None or place is None:
                 file, begin = self._resumed(place, into)
             else:
-                file, begin = successor, self._begin_of(successor, place, was_deleted=was_deleted)
+                begin = self._begin_of(successor, place, into, was_deleted=was_deleted)
+                file = successor
             place, successor, was_deleted = self._read_file(file, into, begin)
             if self.once and successor is None:
                 return
@@ -167,13 +169,17 @@ class FollowedFile:
             file = oldest
         return file, place.beginning_of(file)
 
-    def _begin_of(self, file: OpenFile, place: FilePlace, *, was_deleted: bool) -> FilePlace:
+    def _begin_of(
+        self, file: OpenFile, place: FilePlace, into: Sink, *, was_deleted: bool
+    ) -> FilePlace:
         """Return where to begin in the file that follows one that was read to its end."""
         # Programs that edit a file often write a new one.
         is_edited = was_deleted and file.path == self.path
         edited = self._after_edit(file, place) if is_edited else None
         if edited is not None:
             return edited
+        if self._reading is not None and self._reading.has_left_unseen:
+            into.miss(1, "file left its folder before it was read: files after it may be missing")
         say("file was rotated: reading the next one", source=self.name, path=str(file.path))
         return place.beginning_of(file)
 
@@ -269,10 +275,12 @@ class FollowedFile:
     def _report_missing(self, reading: _Reading, successor: OpenFile, into: Sink) -> None:
         """Report files between a file and its successor that were not found."""
         between = reading.file, reading.place, successor, self.path
-        missing = missing_between(*between)
-        if missing:  # unless a rotation is just going on
+        counts = [missing_between(*between)]
+        if counts != [0]:  # unless a rotation is just going on
             into.pause(self.poll)
-            missing = min(missing, missing_between(*between))
+            counts.append(missing_between(*between))
+        missing = min((count for count in counts if count is not None), default=None)
+        reading.has_left_unseen = missing is None and reading.was_behind
         if missing:
             into.miss(missing, "rotated files were not found: their lines were not read")
 
@@ -291,6 +299,9 @@ class _Reading:
         self.is_truncated = False
         self.successor: OpenFile | None = None  # the file that had the name next
         self._leave_at = 0.0
+        self._looked_at = time.monotonic()
+        self.was_behind = False  # so that a file may have come and gone unseen
+        self.has_left_unseen = False  # and nothing tells, because this file has left the folder
 
     def read(self) -> None:
         """Read all lines; then `place` is the one after the last."""
@@ -309,6 +320,9 @@ class _Reading:
     def look_for_successor(self) -> None:
         """Look for the file that had the name next."""
         self.successor = self._source.successor_of(self.file, self.place, self._into)
+        now = time.monotonic()
+        self.was_behind = now - self._looked_at > _UNSEEN
+        self._looked_at = now
 
     def wait_for_successor(self) -> None:
         """Wait until there is a file that had the name next; not if the file is read only once."""

@@ -346,10 +346,17 @@ def _index_of(
     return None
 
 
-def missing_between(file: OpenFile, place: FilePlace, successor: OpenFile, path: Path) -> int:
-    """Return how many rotated files should be between two files, by their numbers, and are not."""
+def missing_between(
+    file: OpenFile, place: FilePlace, successor: OpenFile, path: Path
+) -> int | None:
+    """Return how many rotated files should be between two files, by their numbers, and are not.
+
+    None if the first one has left the folder, so that nothing tells.
+    """
     files = files_named_after(path)
     at = _index_of(file, place, files)
-    before = None if at is None else files[at].number
+    if at is None:
+        return None
+    before = files[at].number
     behind = {other.identity: other.number for other in files}.get(successor.identity)
     return 0 if before is None or behind is None else max(0, before - behind - 1)
