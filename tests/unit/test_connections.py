@@ -460,13 +460,12 @@ def test_running_out_of_files_is_logged_once(caplog):
 
 def test_what_is_written_in_one_step_is_sent_together():
     transport = Mock(is_closing=lambda: False)
-    loop = asyncio.new_event_loop()
-    joined = JoinedWrites(transport, loop)
+    ends_of_steps = []
+    joined = JoinedWrites(transport, Mock(call_soon=ends_of_steps.append))
     joined.write(b"header")
     joined.write(b"body")
-    loop.run_until_complete(asyncio.sleep(0))
+    ends_of_steps.pop()()
     joined.write(b"last")
     joined.close()
-    loop.run_until_complete(asyncio.sleep(0))
-    loop.close()
+    ends_of_steps.pop()()
     assert transport.mock_calls == [call.write(b"headerbody"), call.write(b"last"), call.close()]
