@@ -131,6 +131,17 @@ def test_a_folder_and_a_missing_folder_are_named(tmp_path):
         connect(str(tmp_path / "no" / "watch.db"))
 
 
+def test_keywords_of_postgresql_are_not_taken_for_the_path_of_a_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with (
+        pytest.raises(StoreError, match="use postgresql://USER@HOST/NAME") as error,
+        open_store("host=localhost dbname=x password=topsecret"),
+    ):
+        pass
+    assert "topsecret" not in str(error.value)
+    assert not list(tmp_path.iterdir())
+
+
 def test_an_unknown_kind_of_store_is_named():
     with pytest.raises(StoreError, match="unknown kind of store 'mysql'"):
         connect("mysql://localhost/x")

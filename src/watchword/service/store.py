@@ -263,6 +263,8 @@ def open_store(url: str) -> Iterator[Store]:
 
 def connect(url: str) -> Store:
     """Return an open store; the caller closes it."""
+    if _KEYWORDS.match(url):  # the other form that PostgreSQL knows, and not a path
+        raise StoreError("keywords cannot name a store: use postgresql://USER@HOST/NAME")
     path = sqlite_path(url)
     if path is not None:
         from watchword.service.sqlite_store import SqliteStore
@@ -315,6 +317,7 @@ URL = re.compile(
     r"(?P<scheme>[^:/?#]+)://(?:(?P<user>[^:@/?#]*)(?::(?P<password>[^@/?#]*))?@)?"
     r"(?P<place>[^@?#]*)(?:\?(?P<query>[^@#]*))?"
 )
+_KEYWORDS = re.compile(r"\s*(host|hostaddr|port|dbname|user|password|passfile|service)\s*=")
 _SECRET = re.compile("pass|secret|token|scram", re.IGNORECASE)  # in names of parameters
 
 
