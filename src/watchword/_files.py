@@ -52,6 +52,7 @@ WRITE_FAILURES = frozenset(_ADVICE)
 
 #: Default limit in bytes of files that are read whole.
 READ_LIMIT = 1 << 34
+_BEGINNING = 1 << 12  # bytes that tell the format of a file
 
 
 def open_regular(path: AnyPath, error: type[WatchwordError]) -> BinaryIO:
@@ -64,15 +65,27 @@ def open_regular(path: AnyPath, error: type[WatchwordError]) -> BinaryIO:
 
 
 def read_regular(
-    path: AnyPath, error: type[WatchwordError], *, most_bytes: int = READ_LIMIT
+    path: AnyPath,
+    error: type[WatchwordError],
+    *,
+    most_bytes: int = READ_LIMIT,
+    signature: bytes = b"",
 ) -> bytes:
-    """Return the bytes of a regular file; raise `error` if it has more than `most_bytes`."""
+    """Return the bytes of a regular file; raise `error` if it has more than `most_bytes`.
+
+    Of a file that does not begin with the `signature` of its format, return the beginning only:
+    what reads the format says what is wrong with it.
+    """
     with open_regular(path, error) as file:
         size = os.fstat(file.fileno()).st_size
         if size > most_bytes:
             raise error(
                 f"{os.fspath(path)} has {size:,} bytes, more than the limit of {most_bytes:,}"
             )
+        beginning = file.read(_BEGINNING)
+        if not beginning.startswith(signature):
+            return beginning
+        file.seek(0)
         return file.read()
 
 

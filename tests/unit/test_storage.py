@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import threading
+import tracemalloc
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -477,6 +478,18 @@ def test_a_model_file_above_the_limit_is_refused(path):
     with pytest.raises(ww.errors.ModelFormatError, match=f"more than the limit of {size - 1:,}"):
         ww.TauSS3.load(path, most_bytes=size - 1)
     assert ww.TauSS3.load(path, most_bytes=size).labels == taught().labels
+
+
+def test_a_large_file_that_is_no_model_is_not_read_whole(tmp_path):
+    with open(tmp_path / "large.ww", "wb") as file:
+        file.truncate(1 << 26)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ww.errors.ModelFormatError, match="not a watchword model"):
+            ww.TauSS3.load(tmp_path / "large.ww")
+        assert tracemalloc.get_traced_memory()[1] < 1 << 24
+    finally:
+        tracemalloc.stop()
 
 
 # --- what is written to ---------------------------------------------------------------------------

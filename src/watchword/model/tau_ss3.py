@@ -750,7 +750,9 @@ class TauSS3:
         functions = codec.Functions(word_hook, tokenizer, summary)
         if mapped:
             return cls._of(codec.engine_over(path, functions))
-        data = read_regular(path, ModelFormatError, most_bytes=most_bytes)
+        data = read_regular(
+            path, ModelFormatError, most_bytes=most_bytes, signature=container.SIGNATURE
+        )
         return cls._of(codec.engine_from(data, functions, source=str(path)))
 
     @classmethod

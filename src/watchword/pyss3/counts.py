@@ -214,7 +214,8 @@ class CategoryCounts:
     @classmethod
     def load(cls, path: AnyPath) -> tuple[CategoryCounts, SavedSettings]:
         """Read what `save` has written, or another model that reads text as PySS3 does."""
-        source, data = str(path), read_regular(path, ModelFormatError)
+        source = str(path)
+        data = read_regular(path, ModelFormatError, signature=container.SIGNATURE)
         manifest, _ = container.read_model(data, source=source)
         model = TauSS3.from_bytes(data, source=source)
         if engine_of(model).parameters.tokenization != "pyss3":

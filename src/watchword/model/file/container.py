@@ -57,6 +57,7 @@ _MANIFEST_SECTIONS = {
 }
 _MANIFEST_KEYS = {"format", "version", "words_since_prune", *_MANIFEST_SECTIONS}
 FIT = "fit"  # the section of corrections
+SIGNATURE = b"PK\x03\x04"  # of a zip file with members
 PYSS3 = "pyss3"  # the section of `watchword.pyss3`, which other readers pass over
 _READING_KEYS = {"unicode", "paragraphs", "word_hook", "tokenizer"}
 LABEL_KEYS = {"label", "documents", "words"}
