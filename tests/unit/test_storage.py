@@ -481,7 +481,7 @@ def test_a_model_file_above_the_limit_is_refused(path):
 
 
 def test_a_large_file_that_is_no_model_is_not_read_whole(tmp_path):
-    with open(tmp_path / "large.ww", "wb") as file:
+    with (tmp_path / "large.ww").open("wb") as file:
         file.truncate(1 << 26)
     tracemalloc.start()
     try:
