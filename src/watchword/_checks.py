@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import os
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -23,6 +24,8 @@ _MOST_THREADS = 256
 _LEAST_SWAPPED = 3
 _DISTINCT = 0.9
 _WORDS_OF_TEXTS = 3
+# Thai to Tibetan, Burmese, Khmer, Chinese and Japanese: words of about two characters.
+_UNSPACED = re.compile("[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 
 
 def as_texts(texts: Iterable[str]) -> list[str]:
@@ -60,8 +63,13 @@ def _are_swapped(texts: Sequence[str], labels: Sequence[Any]) -> bool:
         len(distinct) >= _DISTINCT * len(labels)
         and len(set(texts)) < len(distinct)
         and sum(map(len, labels)) > sum(map(len, texts))
-        and sum(len(label.split()) for label in distinct) >= _WORDS_OF_TEXTS * len(distinct)
+        and sum(map(_word_count, distinct)) >= _WORDS_OF_TEXTS * len(distinct)
     )
+
+
+def _word_count(text: str) -> float:
+    """Return roughly the number of words, also where the script puts no spaces between them."""
+    return len(text.split()) + len(_UNSPACED.findall(text)) / 2
 
 
 def refuse_one_label(labels: Sequence[object]) -> None:

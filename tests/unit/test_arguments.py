@@ -394,6 +394,12 @@ def test_swapped_texts_and_labels_are_noticed(model, verb):
     assert model.to_bytes() == before
 
 
+def test_swapped_texts_without_spaces_are_noticed(model):
+    titles = [f"沪深两市今日收盘上涨第{at}次" for at in range(8)]
+    with pytest.raises(ValueError, match="are texts and labels swapped"):
+        model.learn_many(["财经", "体育"] * 4, titles)
+
+
 @pytest.mark.parametrize("function", [ww.cross_validate, ww.search])
 def test_cross_validation_notices_swapped_texts_and_labels(function):
     with pytest.raises(ValueError, match="are texts and labels swapped"):

@@ -689,6 +689,15 @@ def test_names_of_scikit_learn_lead_to_its_classifier(name):
         getattr(ww.TauSS3(), name)
 
 
+def test_the_hint_for_score_is_a_call_that_works():
+    model = ww.TauSS3()
+    texts, labels = ["a fast goal", "a fast chip"], ["sports", "tech"]
+    model.learn_many(texts, labels)
+    with pytest.raises(AttributeError, match=r"use watchword\.evaluate\(model, texts, labels\);"):
+        _ = untyped(model).score
+    assert ww.evaluate(model, texts, labels).accuracy == 1.0
+
+
 def test_other_unknown_names_are_plain_attribute_errors():
     with pytest.raises(AttributeError, match=r"'TauSS3' object has no attribute 'colour'$"):
         _ = untyped(ww.TauSS3()).colour

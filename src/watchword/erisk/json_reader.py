@@ -104,4 +104,6 @@ def _writing(fields: Mapping[str, Any], subject: str | None, number: int) -> Wri
         return as_message({"nick": subject, "round": number} | dict(fields))
     if "content" in fields:
         return protocol.as_writing({"nick": subject, "number": number} | dict(fields))
+    if not fields.keys() & {"submission", "comments"}:
+        protocol.require(fields, "a post", "body", "content", "message")
     return as_discussion(fields, target=subject, number=number)

@@ -88,7 +88,7 @@ _OTHER_NAMES = {
     "predict_proba": f"use probability_many(texts) or probability_one(text); {_CLASSIFIER}",
     "predict_log_proba": f"use probability_many(texts) or probability_one(text); {_CLASSIFIER}",
     "decision_function": f"use confidence_many(texts) or confidence_one(text); {_CLASSIFIER}",
-    "score": f"use watchword.evaluate(labels, model.predict_many(texts)); {_CLASSIFIER}",
+    "score": f"use watchword.evaluate(model, texts, labels); {_CLASSIFIER}",
     **dict.fromkeys(
         ("transform", "fit_transform", "get_feature_names_out"),
         "use watchword.sklearn.SS3Vectorizer",
