@@ -145,7 +145,7 @@ class Evaluation:
     >>> x_train = ["hot soup, hot soup", "what a match, a match"] * 4
     >>> clf.fit(x_train, ["food", "sports"] * 4)
     >>> Evaluation.test(clf, ["more soup", "no match"], ["food", "food"], plot=False)
-    2 texts, 2 labels, accuracy 0.500
+    2 texts, 2 labels, accuracy 0.500, macro F1 0.333
     ...
     0.5
     """
