@@ -17,7 +17,7 @@ from watchword.spark.needs import clear_errors, column, require, require_java, r
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-FORMATS = ("parquet", "json", "text")
+FRAME_FORMATS = ("parquet", "json", "text")
 
 _SUFFIXES = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".txt": "text"}
 

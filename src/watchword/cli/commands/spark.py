@@ -21,7 +21,7 @@ from watchword.cli.files import (
     OutputPath,
 )
 from watchword.cli.frames import (
-    FORMATS,
+    FRAME_FORMATS,
     as_times,
     format_of,
     labelled_files,
@@ -78,7 +78,7 @@ def _options(*chosen: str) -> Callable[[Any], Any]:
             "--format",
             "Format of the data.  [default: from the file name]",
             name="kind",
-            type=click.Choice(FORMATS),
+            type=click.Choice(FRAME_FORMATS),
         ),
         option("--master URL", "URL of the cluster.  [default: this machine]"),
         option(
