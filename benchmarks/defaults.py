@@ -242,7 +242,7 @@ def _stream_scores(folder: Path, settings: list[dict[str, Any]], keep: Path | No
     from watchword.model.engine import engine_of
     from watchword.model.parameters import Parameters
     from watchword.searching.result import parameters_of
-    from watchword.searching.trails import SHAPING, Split, follow
+    from watchword.searching.run import SHAPING, Split, follow
 
     part = read_part(folder / "train.jsonl.gz")
     labels = [POSITIVE if truth else NEGATIVE for truth in part.truth]

@@ -147,7 +147,7 @@ def _watch(
 ) -> None:
     from watchword.cli.commands import watch
     from watchword.cli.loading import Loader
-    from watchword.cli.signals import Stops
+    from watchword.cli.output import Stops
 
     loader = Loader(bad_lines="skip")
     posts = watch.with_subjects(loader.batches([str(path)], streams=True), loader.bad)

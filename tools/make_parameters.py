@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from watchword.model.parameters import TABLE
-from watchword.model.presets import PAPER, PYSS3
+from watchword.model.parameters import PAPER, PYSS3, TABLE
 
 PAGE = Path(__file__).parent.parent / "docs" / "parameters.md"
 HEAD = """# Parameters

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 import watchword as ww
-from watchword.reasons.story import Story
+from watchword.explain.story import Story
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 from paper.figures import FIGURES

@@ -19,10 +19,10 @@ from pathlib import Path
 from paper.report import PaperFolder, report_lines
 from paper.study import LENGTHS, MOST_WRITINGS, POST, SUBJECTS, WARNING, StudySettings, study_tasks
 from watchword.cli.base import message_of, progress_of, show, warn
-from watchword.cli.stream_options import whole_numbers
+from watchword.cli.evaluation_options import whole_numbers
 from watchword.erisk import TASKS
 from watchword.errors import WatchwordError
-from watchword.model.presets import PAPER_TASKS
+from watchword.model.parameters import PAPER_TASKS
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

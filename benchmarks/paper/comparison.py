@@ -11,11 +11,18 @@ from dataclasses import dataclass
 from itertools import chain
 
 from watchword._display import excerpt
+from watchword.explain.blocks import (
+    LEVEL_NAMES,
+    PaintLevel,
+    PlainData,
+    as_value,
+    blocks_of,
+    plain_of,
+)
+from watchword.explain.markup import document, escaped, name_html, table_html
+from watchword.explain.painting import Painter
+from watchword.explain.story_view import STORY_STYLE, decision_html, timeline_figure, tipped_html
 from watchword.model.explanation import Explanation
-from watchword.show.blocks import LEVEL_NAMES, PaintLevel, PlainData, as_value, blocks_of, plain_of
-from watchword.show.markup import document, escaped, name_html, table_html
-from watchword.show.painting import Painter
-from watchword.show.story import STORY_STYLE, decision_html, timeline_figure, tipped_html
 
 _STYLE = """
 body { max-width: 84rem; }

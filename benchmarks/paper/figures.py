@@ -13,9 +13,9 @@ from functools import cache
 
 from paper.hierarchy import hierarchy_svg
 from paper.trees import Node, Tree
+from watchword.explain import svg
 from watchword.model.explanation import Explanation, NgramBlock
 from watchword.model.tau_ss3 import TauSS3
-from watchword.show import svg
 
 TECHNOLOGY, SPORTS = "technology", "sports"
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from watchword.explain import svg
+from watchword.explain.blocks import PlainData
+from watchword.explain.palette import STRONGEST, label_colour
 from watchword.model.explanation import Explanation
-from watchword.show import svg
-from watchword.show.blocks import PlainData
-from watchword.show.palette import STRONGEST, label_colour
 
 _EDGE, _GAP, _PAD, _ROW, _BOX = 16.0, 7.0, 6.0, 62.0, 42.0
 _SIZE, _SMALL = 13.0, 10.5

@@ -21,9 +21,9 @@ from watchword.erisk.paper_tasks import (
 )
 from watchword.erisk.run_files import write_submissions
 from watchword.erisk.scoring import interval_cells, latex_of, markdown_of, title_of
-from watchword.erisk.synthetic_collection import MARKER, NOTICE, check_is_new
+from watchword.erisk.synthetic import MARKER, NOTICE, check_is_new
 from watchword.evaluation.tuning_result import Trial
-from watchword.model.presets import PAPER, PAPER_GRID
+from watchword.model.parameters import PAPER, PAPER_GRID
 
 REPORT = "report.md"
 _UNFINISHED = "unfinished-paper.txt"

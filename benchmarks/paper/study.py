@@ -14,10 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from watchword._checks import as_whole
+from watchword._checks import Progress, as_whole, tracked
 from watchword._display import finite
 from watchword._files import AnyPath
-from watchword._progress import Progress, tracked
 from watchword.data import Subject
 from watchword.erisk.paper_tasks import (
     OfficialTest,
@@ -30,16 +29,16 @@ from watchword.erisk.paper_tasks import (
 )
 from watchword.erisk.published import TASKS, Task, TaskName, task_named
 from watchword.erisk.run_score import RunScore, intervals_of, p_values_of
-from watchword.erisk.synthetic_collection import make_collection
-from watchword.erisk.tables import POSITIVE
+from watchword.erisk.synthetic import make_collection
+from watchword.erisk.truth import POSITIVE
 from watchword.errors import DataFormatError
 from watchword.evaluation.metrics import LATENCY_P, Interval
 from watchword.evaluation.tuning import tune
 from watchword.evaluation.tuning_result import Trial, Tuning
-from watchword.model.presets import PAPER, PAPER_GRID, PAPER_TASKS
+from watchword.explain.story import Story
+from watchword.model.parameters import PAPER, PAPER_GRID, PAPER_TASKS
 from watchword.model.results import ModelStatistics
 from watchword.model.tau_ss3 import TauSS3
-from watchword.reasons.story import Story
 from watchword.streams.policies import Overtakes
 
 ModelName = Literal["SS3", "τ-SS3"]

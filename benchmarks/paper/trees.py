@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from watchword.show import svg
+from watchword.explain import svg
 
 NodePath = tuple[str, ...]
 

@@ -24,6 +24,7 @@ except ImportError as error:  # pragma: no cover
         "watchword's native core is missing: did you forget to compile? Run: pip install ."
     ) from error
 
+from watchword import explain  # noqa: F401  (registers what draws results)
 from watchword.data import (
     Document,
     Post,

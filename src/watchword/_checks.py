@@ -1,4 +1,4 @@
-"""Checks and conversion of arguments: texts, labels, numbers, choices."""
+"""Checks and conversion of arguments: texts, labels, numbers, choices; types shared by all."""
 
 from __future__ import annotations
 
@@ -6,10 +6,25 @@ import math
 import operator
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+
+#: `progress(items, total)` returns the items; `total` is their number.
+Progress = Callable[[Iterable[Any], int], Iterable[Any]]
+
+
+def tracked(items: Iterable[Any], total: int, progress: Progress | None) -> Iterable[Any]:
+    """Return the items, wrapped by the callback if there is one."""
+    return items if progress is None else progress(items, total)
+
 
 Label = str | int
 Target = Label | tuple[Label, ...]  # the label of a text, or its labels

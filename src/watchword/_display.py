@@ -1,4 +1,4 @@
-"""Data made safe to show: text without control characters, JSON, CSV, aligned tables."""
+"""Data made safe to show: text without control characters, JSON, CSV, aligned tables; and views."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 _LISTED = 10  # settings in a ranking
@@ -175,3 +176,19 @@ def listed(names: Sequence[str], most: int = 5) -> str:
     """
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more + (" is" if len(names) == 1 else " are")
+
+
+_views: dict[str, str] = {}
+
+
+def register_views(modules: Mapping[str, str]) -> None:
+    """Register functions that draw plain data, by name, with the module that has each.
+
+    So that a result can be drawn without an import of what draws it.
+    """
+    _views.update(modules)
+
+
+def view(name: str) -> Any:
+    """Return a registered function that draws plain data; its module is imported now."""
+    return getattr(import_module(_views[name]), name)

@@ -7,8 +7,8 @@ import watchword as ww
 from browser import eventually
 from live_pages import TEXT, scores, visitor, write
 from painted import shares_at, with_shares
-from watchword.show.blocks import as_chance, as_value, score_bars
-from watchword.show.terminal import largest_contributions
+from watchword.explain.blocks import as_chance, as_value, score_bars
+from watchword.explain.text_view import largest_contributions
 from watchword.web import running_page
 from web_pages import AT_RISK, documents, model, people
 

@@ -12,8 +12,15 @@ from playwright.sync_api import expect
 import watchword as ww
 from browser import DESKTOP, PHONE
 from hostile import HOSTILE
-from watchword.show.search import MOST_ROWS, python_line, search_html, search_page
-from watchword.show.search_axes import FULL, measure_axis, parameter_axis
+from watchword.explain.search import (
+    FULL,
+    MOST_ROWS,
+    measure_axis,
+    parameter_axis,
+    python_line,
+    search_html,
+    search_page,
+)
 
 VARIED = ("smoothness", "significance", "prior", "max_ngram", "significance_function")
 LABELS = ["tech", "sports", "music"]

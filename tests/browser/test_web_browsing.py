@@ -9,7 +9,7 @@ import watchword as ww
 from browser import eventually
 from live_pages import outcomes, right_ones
 from page_steps import holding, settled, turn_to
-from watchword.show.blocks import as_value
+from watchword.explain.blocks import as_value
 from watchword.web import running_page
 from web_pages import AT_RISK, documents, model, people
 

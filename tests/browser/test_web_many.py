@@ -9,7 +9,7 @@ import watchword as ww
 from browser import DESKTOP, PHONE
 from hooks import by_blanks
 from live_pages import write
-from watchword.show import palette
+from watchword.explain import palette
 from watchword.web import running_page
 
 NAMES = [f"label {at:02} of twenty" for at in range(20)]

@@ -14,9 +14,9 @@ from live_pages import TEXT, block, choose_level, scores, spelled, visitor, writ
 from page_steps import go
 from painted import Painted, blocks_at, shares_at, with_shares
 from watchword import TauSS3
-from watchword.show import palette
-from watchword.show.blocks import Rules, as_value
-from watchword.show.terminal import largest_contributions
+from watchword.explain import palette
+from watchword.explain.blocks import Rules, as_value
+from watchword.explain.text_view import largest_contributions
 from watchword.web import running_page
 from watchword.web.files import static_files
 from web_pages import AT_RISK, documents, model

@@ -11,7 +11,7 @@ from command_line import call, failure, next_line, records, started
 from watchword.data import write_jsonl
 from watchword.erisk import write_submissions
 from watchword.erisk.server import running_server
-from watchword.model.presets import PAPER_TASKS
+from watchword.model.parameters import PAPER_TASKS
 
 PEOPLE = ww.make_risk_streams(20, seed=3, prevalence=0.3, posts_per_subject=(3, 6))
 OTHERS = ww.make_risk_streams(6, seed=4, prevalence=0.5, posts_per_subject=(3, 6))

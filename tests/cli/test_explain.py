@@ -8,7 +8,7 @@ import pytest
 import watchword as ww
 from command_line import call, failure, records, run
 from watchword.data import write_jsonl
-from watchword.show.terminal import largest_contributions
+from watchword.explain.text_view import largest_contributions
 
 PEOPLE = ww.make_risk_streams(24, seed=3, prevalence=0.4, posts_per_subject=(8, 16))
 OTHERS = ww.make_risk_streams(12, seed=6, prevalence=0.4, posts_per_subject=(8, 16))

@@ -9,7 +9,7 @@ import pytest
 import watchword as ww
 from command_line import call, failure, next_line, records, say, started, write_lines
 from watchword.data import read_jsonl
-from watchword.model.presets import PAPER, PYSS3
+from watchword.model.parameters import PAPER, PYSS3
 
 TEXTS = [
     {"text": "I cannot sleep, so I work", "label": "at risk", "id": "a"},

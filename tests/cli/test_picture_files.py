@@ -7,8 +7,7 @@ import pytest
 import watchword as ww
 from command_line import call, failure, records
 from watchword.data import write_jsonl
-from watchword.evaluation.replay_charts import ReplayChart
-from watchword.evaluation.tuning_charts import TuningChart
+from watchword.evaluation.replay_charts import ReplayChart, TuningChart
 
 RISK = ("--positive", "at risk")
 PEOPLE = ww.make_risk_streams(60, seed=3)

@@ -14,7 +14,7 @@ from watchword.cli.policy_notation import (
     parse_policy,
     parse_tried,
 )
-from watchword.evaluation.learnt import Learnt
+from watchword.evaluation.fitted_policies import Learnt
 from watchword.streams.notation import NAMES, spell_policy
 
 RISK = "at risk"

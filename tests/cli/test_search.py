@@ -15,7 +15,7 @@ import watchword as ww
 from command_line import call, failure, records, run_on_terminal, started, write_lines
 from watchword import Between
 from watchword.cli.commands.search import _best_so_far
-from watchword.cli.search_options import _space
+from watchword.cli.evaluation_options import _space
 from watchword.data import write_jsonl
 from watchword.searching.searcher import search_within
 from watchword.searching.space import DEFAULT_SPACE

@@ -7,7 +7,7 @@ import pytest
 import watchword as ww
 from command_line import call, failure
 from watchword.data import write_jsonl
-from watchword.model.presets import PAPER_GRID, PAPER_TASKS
+from watchword.model.parameters import PAPER_GRID, PAPER_TASKS
 
 
 @pytest.fixture(autouse=True)

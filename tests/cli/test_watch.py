@@ -18,7 +18,7 @@ import watchword as ww
 from command_line import call, failure, next_line, records, run, say, started, write_lines
 from watchword._display import finite
 from watchword.cli.commands.watch import show_json
-from watchword.cli.signals import Stops
+from watchword.cli.output import Stops
 
 posix = pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
 

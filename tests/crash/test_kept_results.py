@@ -19,9 +19,8 @@ from watchword import TauSS3
 from watchword import search as search_and_refine
 from watchword.erisk.journal import Journal, JournalIdentity
 from watchword.errors import StateError
-from watchword.searching import cache, run
-from watchword.searching.cache import KeptResults
-from watchword.searching.result import is_fold_result
+from watchword.searching import result, run
+from watchword.searching.result import KeptResults, is_fold_result
 
 TEXTS, LABELS, GROUPS = sample()
 GRID: dict[str, list[Any]] = {"smoothness": [0.2, 0.6], "max_ngram": [1, 3]}
@@ -143,7 +142,7 @@ def test_a_truncated_file_is_refused_and_unchanged(keep):
 )
 def test_an_invalid_result_with_a_valid_checksum_is_ignored(keep, text):
     fill(keep, 1)
-    row = ("d", "s", 1, text, cache._checksum("d", "s", 1, text))
+    row = ("d", "s", 1, text, result._checksum("d", "s", 1, text))
     databases.change(keep, "INSERT INTO results VALUES (?, ?, ?, ?, ?)", *row)
     with KeptResults.open(keep, "d", is_sound=lambda result: isinstance(result, dict)) as kept:
         assert list(kept._known) == [("s", 0)]
@@ -197,8 +196,8 @@ UNSOUND: dict[bool, list[Any]] = {
 @pytest.mark.parametrize("several", [False, True])
 def test_impossible_results_are_recognised(several):
     assert is_fold_result(SOUND[several], labels=2, several=several)
-    for result in UNSOUND[several]:
-        assert not is_fold_result(result, labels=2, several=several), result
+    for unsound in UNSOUND[several]:
+        assert not is_fold_result(unsound, labels=2, several=several), unsound
 
 
 def test_an_impossible_result_is_computed_again(keep, computed):
@@ -207,7 +206,7 @@ def test_an_impossible_result_is_computed_again(keep, computed):
     [(digest, setting, fold)] = databases.rows(keep, query)
     text = '{"confusion":[[7,7,1]]}'
     update = "UPDATE results SET result = ?, checksum = ? WHERE setting = ? AND fold = ?"
-    checksum = cache._checksum(digest, setting, fold, text)
+    checksum = result._checksum(digest, setting, fold, text)
     databases.change(keep, update, text, checksum, setting, fold)
     computed.clear()
     again = search(TEXTS, LABELS, GRID, groups=GROUPS, keep=keep)
@@ -234,7 +233,7 @@ def test_a_model_is_refused_as_a_file_of_results(keep):
 
 def test_a_second_process_is_refused(keep):
     program = (
-        "import sys; from watchword.searching.cache import KeptResults\n"
+        "import sys; from watchword.searching.result import KeptResults\n"
         "with KeptResults.open(sys.argv[1], 'd'):\n"
         "    print('open', flush=True); sys.stdin.read()"
     )
@@ -352,7 +351,7 @@ def test_hooks_of_the_same_name_are_distinguished_by_their_code(keep, computed):
 def test_another_version_computes_again(keep, computed, monkeypatch):
     search(TEXTS, LABELS, GRID, keep=keep)
     computed.clear()
-    monkeypatch.setattr(cache, "_program", lambda: "another")
+    monkeypatch.setattr(result, "_program", lambda: "another")
     search(TEXTS, LABELS, GRID, keep=keep)
     assert len(computed) == 4 * 4
 

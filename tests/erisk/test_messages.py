@@ -15,11 +15,10 @@ from faulty_server import Faults, running_faulty_server
 from watchword.erisk import read_erisk, read_runs, score_runs
 from watchword.erisk.client import run_client
 from watchword.erisk.dialects import answers_in, as_messages, predictions_of
-from watchword.erisk.emissions import FIELDS, Emissions
 from watchword.erisk.practice_task import PracticeTask
 from watchword.erisk.protocol import Answer, ServerError
 from watchword.erisk.server import running_server
-from watchword.erisk.transport import TransientError, Transport
+from watchword.erisk.transport import FIELDS, Emissions, TransientError, Transport
 from watchword.errors import DataFormatError, StateError
 
 

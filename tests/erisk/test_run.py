@@ -19,7 +19,7 @@ from watchword.erisk import (
     score_runs,
 )
 from watchword.errors import DataFormatError
-from watchword.model.presets import PAPER_TASKS
+from watchword.model.parameters import PAPER_TASKS
 
 SMALL: dict[str, Any] = {"subjects": 250, "most_writings": 80}
 

@@ -20,8 +20,7 @@ from watchword.erisk import (
 )
 from watchword.erisk.scoring import run_interval_lines
 from watchword.errors import DataFormatError
-from watchword.evaluation.metrics import Interval
-from watchword.evaluation.paired_tests import randomization_test
+from watchword.evaluation.metrics import Interval, randomization_test
 
 TRUTH = {"ann": "positive", "bob": "positive", "cid": "negative", "dee": "negative"}
 

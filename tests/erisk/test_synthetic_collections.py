@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from watchword.erisk import TASKS, make_collection, make_subjects
-from watchword.erisk.synthetic_collection import plan_sets
+from watchword.erisk.synthetic import plan_sets
 
 SMALL: dict[str, Any] = {"subjects": 20, "most_writings": 25}
 

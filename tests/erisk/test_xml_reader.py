@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from erisk_files import individual, write
 from watchword.data import Post
 from watchword.data.times import sorted_by_time, trend
-from watchword.erisk import read_erisk, xml_reader
-from watchword.erisk.xml_reader import parse_individual, read_individual
+from watchword.erisk import read_erisk, readers
+from watchword.erisk.readers import parse_individual, read_individual
 from watchword.errors import DataFormatError
 
 
@@ -210,7 +210,7 @@ def test_many_opening_tags_are_read_or_refused(piece):
 
 
 def test_a_file_that_is_too_large_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(xml_reader, "LARGEST_FILE", 20)
+    monkeypatch.setattr(readers, "LARGEST_FILE", 20)
     path = write(tmp_path / "ann.xml", individual("ann", "Hello."))
     with pytest.raises(DataFormatError, match=r"ann\.xml: larger than"):
         read_individual(path)

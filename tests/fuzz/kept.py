@@ -35,8 +35,7 @@ from model_files import with_parts
 from watchword.erisk import journal
 from watchword.erisk.client_runs import RunReaders
 from watchword.erisk.protocol import Answer, Round, Writing
-from watchword.searching.cache import KeptResults, _checksum
-from watchword.searching.result import SearchedSetting, is_fold_result
+from watchword.searching.result import KeptResults, SearchedSetting, _checksum, is_fold_result
 
 # Stand for text that json.dumps cannot write: nests deeper than Python can follow, huge numbers.
 RAW = {

@@ -15,7 +15,7 @@ from paper.study import (
 from watchword.erisk import CollectionWarning, find_sets, make_collection, run_task
 from watchword.erisk.paper_tasks import learn, read_training
 from watchword.errors import DataFormatError
-from watchword.model.presets import PAPER, PAPER_TASKS
+from watchword.model.parameters import PAPER, PAPER_TASKS
 
 TASK: Any = "2018-anorexia"
 FEW = StudySettings(lengths=[1, 3], search=False, repeats=50)

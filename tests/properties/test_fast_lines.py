@@ -7,9 +7,8 @@ from unittest.mock import patch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from watchword.data import iterate_posts, iterate_texts
-from watchword.data import lines as line_reading
-from watchword.data.flaws import BadLines
+from watchword.data import iterate_posts, iterate_texts, lines
+from watchword.data.lines import BadLines
 from watchword.data.records import _slowly_parsed
 from watchword.data.texts import read_batches
 from watchword.service.bodies import JSON, LINES, BadBody, posts_in
@@ -151,7 +150,7 @@ def by_the_rules(read, data, tmp_path):
 @example(data=b'{"text": "a", "title": 1}\n{"text": "a", "label": 9223372036854775808}\n', size=99)
 def test_plain_lines_are_read_as_the_rules_read_them(tmp_path_factory, data, size):
     folder = tmp_path_factory.getbasetemp()
-    with patch.object(line_reading, "_BATCH_BYTES", size):
+    with patch.object(lines, "_BATCH_BYTES", size):
         for read in (texts, posts, documents, renamed):
             assert outcome(read, data, folder) == by_the_rules(read, data, folder)
 

@@ -22,9 +22,9 @@ from stream_samples import (
     worth,
 )
 from watchword.streams.histories import Histories, Series
-from watchword.streams.policy import compiled, ranking_score
+from watchword.streams.policies import FEATURES
+from watchword.streams.policy_base import compiled, ranking_score
 from watchword.streams.steps import Step, advance, log_ratio_of
-from watchword.streams.weighing import FEATURES
 
 # Eighths make ties and exact thresholds likely.
 VALUES = st.one_of(st.integers(0, 24).map(lambda whole: whole / 8), st.floats(0, 1e6))

@@ -11,7 +11,7 @@ import watchword as ww
 from reference import Reference
 from refine_reference import RefinedReference
 from strategies import corpora, examples, parameters, texts
-from watchword.model.presets import PAPER
+from watchword.model.parameters import PAPER
 from watchword.model.refining import ONLINE_COST, Folds, RefineSettings, best_calibration
 
 CLOSE: dict[str, Any] = {"rtol": 1e-4, "atol": 1e-4}  # the core has 32-bit weights

@@ -52,8 +52,7 @@ def asked(door, method, path, **options):
 
 @pytest.fixture(scope="module")
 def routes(door):
-    from watchword.service.metrics import Metrics
-    from watchword.service.readiness import Readiness
+    from watchword.service.monitoring import Metrics, Readiness
 
     metrics = Metrics()
     readiness = Readiness(door.service, None, metrics)

@@ -23,7 +23,7 @@ from watchword.errors import StoreUnavailableError
 from watchword.service.following import FollowedFile, StandardInput
 from watchword.service.intake import Intake, rejected_lines
 from watchword.service.logs import json_logs
-from watchword.service.metrics import Metrics
+from watchword.service.monitoring import Metrics
 from watchword.service.rotation import files_named_after
 from watchword.service.sources import SourceError, Sources
 

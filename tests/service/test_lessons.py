@@ -22,7 +22,7 @@ from watchword.errors import (
     UnknownAlertError,
     UnknownLabelError,
 )
-from watchword.service import brief_cache, forgetting, lessons
+from watchword.service import lessons, subjects, upkeep
 from watchword.service.records import IncomingPost
 from watchword.service.replays import close_round
 
@@ -479,7 +479,7 @@ def test_a_mark_does_not_outlive_a_subject_that_is_being_forgotten(postgres, mod
 
 
 def test_a_forgotten_subject_leaves_lists_that_are_kept_for_a_while(tmp_path, model, monkeypatch):
-    monkeypatch.setattr(brief_cache, "_SHARE", 1e9)  # every list took long
+    monkeypatch.setattr(subjects, "_SHARE", 1e9)  # every list took long
     with opened(str(tmp_path / "w.db"), model) as service:
         send(service, post("ann", 1), post("bob", 1))
         assert [one.id for one in service.subjects(sort="name")] == ["ann", "bob"]
@@ -505,7 +505,7 @@ def test_files_of_a_forgotten_subject_are_removed_after_a_crash(store_url, model
         marked(service, "ann")
         taught = service.teach()
         with monkeypatch.context() as patch:
-            patch.setattr(forgetting, "remove_unsettled", crash)
+            patch.setattr(upkeep, "remove_unsettled", crash)
             with pytest.raises(SystemExit):
                 service.forget("ann")
         assert Path(taught.path).exists()

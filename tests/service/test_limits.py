@@ -9,9 +9,9 @@ import pytest
 from doors import Asker, open_door
 from services import RISK, opened, post, saved_model, send
 from waiting import wait_until
-from watchword.service import alerts, brief_cache, subjects
-from watchword.service.brief_cache import BriefCache
+from watchword.service import alerts, subjects
 from watchword.service.routes import RequestLimits
+from watchword.service.subjects import BriefCache
 from watchword.service.tokens import add_token
 from watchword.web.connections import ConnectionLimits
 
@@ -122,7 +122,7 @@ def test_a_token_with_too_many_unanswered_requests_is_refused(tmp_path, monkeypa
 
 
 def test_threads_that_ask_the_same_wait_for_one_result(monkeypatch):
-    monkeypatch.setattr(brief_cache, "_SHORTEST", 0.0)
+    monkeypatch.setattr(subjects, "_SHORTEST", 0.0)
     cache, computing, released = BriefCache(), threading.Semaphore(0), threading.Event()
 
     def compute():

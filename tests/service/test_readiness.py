@@ -12,7 +12,7 @@ from doors import open_door, receiving
 from services import RISK, post, send
 from waiting import wait_until
 from watchword.errors import StoreUnavailableError
-from watchword.service import readiness
+from watchword.service import monitoring
 from watchword.service.following import FollowedFile
 from watchword.service.redis_source import RedisStream
 from watchword.service.webhooks import add_webhook
@@ -65,7 +65,7 @@ def test_a_full_disk_makes_the_service_not_ready_until_there_is_space(door, monk
 
 
 def test_a_store_that_cannot_be_written_is_noticed_although_no_posts_arrive(door, monkeypatch):
-    monkeypatch.setattr(readiness, "_IDLE", 0.0)
+    monkeypatch.setattr(monitoring, "_IDLE", 0.0)
 
     def refuse(*_):
         raise StoreUnavailableError("the server only reads")

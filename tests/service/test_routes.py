@@ -15,7 +15,7 @@ from doors import open_door
 from services import OTHER, RISK, post, send, small_model
 from waiting import wait_until
 from watchword.errors import StoreError
-from watchword.service import events
+from watchword.service import board
 from watchword.service.records import Alert, json_of
 from watchword.service.routes import RequestLimits
 from watchword.service.tokens import add_token
@@ -137,7 +137,7 @@ def test_an_alert_is_written_once_for_all_streams_of_events(door, monkeypatch):
         written.append(record)
         return json_of(record)
 
-    monkeypatch.setattr(events, "json_of", counted)
+    monkeypatch.setattr(board, "json_of", counted)
     with contextlib.ExitStack() as stack:
         streams = [stack.enter_context(door.events()) for _ in range(5)]
         for next_event in streams:
@@ -149,7 +149,7 @@ def test_an_alert_is_written_once_for_all_streams_of_events(door, monkeypatch):
 
 
 def test_a_stream_that_is_behind_gets_every_alert_once(door, monkeypatch):
-    monkeypatch.setattr(events, "_PAGE", 2)
+    monkeypatch.setattr(board, "_PAGE", 2)
     numbers = [send(door.service, post(f"missed {at}", 1)).alerts[0] for at in range(5)]
     with door.events() as next_event:
         received = [int(next_event("alert")["id"]) for _ in numbers]

@@ -14,22 +14,25 @@ import watchword as ww
 from doors import open_door, receiving
 from services import RISK, opened, post, saved_model, send
 from waiting import wait_until
-from watchword.service import deliveries
-from watchword.service.deliveries import RETRIES, Dispatcher, new_client, post_signed
-from watchword.service.metrics import Metrics
+from watchword.service import webhooks
+from watchword.service.monitoring import Metrics
 from watchword.service.records import as_json_data, now
 from watchword.service.webhooks import (
+    RETRIES,
     TOLERANCE,
+    Dispatcher,
     WebhookError,
     add_webhook,
     dead_letters,
     is_signed,
+    new_client,
+    post_signed,
     remove_webhook,
     retry_dead_letters,
     signature,
     webhooks_in,
 )
-from watchword.web.wire import to_json
+from watchword.web.models import to_json
 
 
 @pytest.fixture
@@ -130,7 +133,7 @@ def test_a_failed_delivery_is_not_tried_before_its_time(service, receiver):
 
 def set_back(monkeypatch, hours):
     """Let the clock of those who deliver be earlier by some hours."""
-    monkeypatch.setattr(deliveries, "now", lambda: now() - hours * 3_600_000_000)
+    monkeypatch.setattr(webhooks, "now", lambda: now() - hours * 3_600_000_000)
 
 
 def test_a_clock_that_is_behind_delays_no_alert(service, receiver, monkeypatch):
@@ -197,7 +200,7 @@ def test_a_receiver_whose_answer_is_long_is_read_only_in_part():
 
 
 def test_a_receiver_whose_answer_does_not_end_is_a_failure(monkeypatch):
-    monkeypatch.setattr(deliveries, "_LONGEST", 0.3)
+    monkeypatch.setattr(webhooks, "_LONGEST", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def answer():
@@ -226,9 +229,9 @@ def test_one_receiver_that_fails_holds_up_no_other(service, receiver):
 
 
 def test_a_slow_receiver_holds_up_no_other_and_gets_nothing_twice(service, receiver, monkeypatch):
-    monkeypatch.setattr(deliveries, "_AT_ONCE", 1)
-    monkeypatch.setattr(deliveries, "_TIMEOUT", 120.0)
-    monkeypatch.setattr(deliveries, "_LONGEST", 120.0)
+    monkeypatch.setattr(webhooks, "_AT_ONCE", 1)
+    monkeypatch.setattr(webhooks, "_TIMEOUT", 120.0)
+    monkeypatch.setattr(webhooks, "_LONGEST", 120.0)
     with receiving() as slow:
         slow.wait = threading.Event()
         for one in (slow, receiver):
@@ -252,7 +255,7 @@ def test_a_failed_delivery_holds_up_no_other_alert(service, receiver):
 
 
 def test_a_receiver_that_only_fails_gets_a_rest(service, receiver, monkeypatch):
-    monkeypatch.setattr(deliveries, "_FAILURES", 2)
+    monkeypatch.setattr(webhooks, "_FAILURES", 2)
     receiver.statuses = [500] * 3
     add_webhook(service.store, receiver.url)
     send(service, post("ann", 1), post("bob", 1), post("carl", 1))
@@ -263,9 +266,9 @@ def test_a_receiver_that_only_fails_gets_a_rest(service, receiver, monkeypatch):
 
 
 def test_receivers_that_hang_hold_up_no_other(service, receiver, monkeypatch):
-    monkeypatch.setattr(deliveries, "_TIMEOUT", 600.0)
-    monkeypatch.setattr(deliveries, "_LONGEST", 600.0)
-    monkeypatch.setattr(deliveries, "_GRACE", 0.1)
+    monkeypatch.setattr(webhooks, "_TIMEOUT", 600.0)
+    monkeypatch.setattr(webhooks, "_LONGEST", 600.0)
+    monkeypatch.setattr(webhooks, "_GRACE", 0.1)
     with contextlib.ExitStack() as stack:
         for _ in range(8):  # they accept connections, but never answer
             listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))

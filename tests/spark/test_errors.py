@@ -156,7 +156,7 @@ def test_a_model_file_missing_on_the_driver_is_an_error(spark, tmp_path):
 
 
 def test_a_model_file_missing_on_the_workers_is_an_error(spark):
-    from watchword.spark.opening import ModelFile
+    from watchword.spark.scoring import ModelFile
 
     with pytest.raises(ww.errors.ModelFormatError) as error:
         needs.check_workers(spark, ModelFile("/nowhere/model.ww"))
@@ -164,7 +164,7 @@ def test_a_model_file_missing_on_the_workers_is_an_error(spark):
 
 
 def test_a_different_model_file_on_the_workers_is_an_error(spark, path):
-    from watchword.spark.opening import ModelFile
+    from watchword.spark.scoring import ModelFile
 
     with pytest.raises(ww.errors.ModelFormatError, match="another model file at"):
         needs.check_workers(spark, ModelFile(str(path), "0" * 32))

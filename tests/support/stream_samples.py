@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 import watchword as ww
 from strategies import examples
-from watchword.streams.policies import After, RankedBy
-from watchword.streams.weighing import FEATURES
+from watchword.streams.policies import FEATURES, After, RankedBy
 
 # Policies are slow to draw, and many tests draw them.
 FEWER = examples(0.5)

@@ -12,11 +12,9 @@ import strategies
 import watchword as ww
 from hooks import last_row
 from untyped import untyped
+from watchword.explain.alerts import History, change_of_alert
+from watchword.explain.change import Goal, change_of_label, cover, fewest_in_order, smallest
 from watchword.model.engine import engine_of
-from watchword.reasons.alert_change import change_of_alert
-from watchword.reasons.change import change_of_label
-from watchword.reasons.history import History
-from watchword.reasons.smallest import Goal, cover, fewest_in_order, smallest
 
 MOST = 7  # occurrences, so that all sets of them can be tried
 SUM = st.just("sum")

@@ -8,9 +8,8 @@ import pytest
 
 import watchword as ww
 from watchword.evaluation import Scores, nested_tune
-from watchword.evaluation.charts import Chart, Curve
+from watchword.evaluation.charts import Chart, Curve, first_post, threshold_of
 from watchword.evaluation.replay_charts import ReplayChart
-from watchword.evaluation.threshold_curves import first_post, threshold_of
 
 PEOPLE = ww.make_risk_streams(80, seed=3)
 KNOWN, NEW = PEOPLE[:40], PEOPLE[40:]

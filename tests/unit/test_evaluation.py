@@ -16,7 +16,7 @@ import watchword as ww
 from painted import drawing
 from untyped import untyped
 from watchword.evaluation.labels import MEASURES, Evaluation, LabelMeasures
-from watchword.show.confusion import CONFUSION_STYLE, confusion_html
+from watchword.explain.evaluation_view import CONFUSION_STYLE, confusion_html
 
 LABELS = st.sampled_from(["a", "b", "c", "ü"]) | st.sampled_from(["rare", "very rare"])
 PAIRS = st.lists(st.tuples(LABELS, LABELS), min_size=1, max_size=40)

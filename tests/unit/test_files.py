@@ -16,7 +16,7 @@ from model_files import taught
 from watchword import _files
 from watchword._files import atomic_file, atomic_folder, locked, scratch_folder
 from watchword.erisk.journal import Journal, JournalIdentity
-from watchword.searching.cache import KeptResults
+from watchword.searching.result import KeptResults
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="permissions, links and locks of POSIX")
 

@@ -18,12 +18,11 @@ from hostile import HOSTILE
 from painted import Painted, blocks_at, drawing, shares_at, unquoted, with_shares
 from strategies import any_texts, corpora, examples, parameters, texts
 from untyped import untyped
-from watchword.show import palette
-from watchword.show.blocks import LEVELS, Rules, as_value, blocks_of, label_lines
-from watchword.show.html import explanation_html
-from watchword.show.marks import PART, TaggedRange, marked
-from watchword.show.markup import document, escaped, kept, stand_ins
-from watchword.show.painting import Painter
+from watchword.explain import palette
+from watchword.explain.blocks import LEVELS, Rules, as_value, blocks_of, label_lines
+from watchword.explain.markup import document, escaped, kept, stand_ins
+from watchword.explain.painting import PART, Painter, TaggedRange, marked
+from watchword.explain.text_view import explanation_html
 
 MODEL = ww.TauSS3.paper()
 MODEL.learn_many(

@@ -11,14 +11,18 @@ import pytest
 import watchword as ww
 from untyped import untyped
 from watchword.evaluation import nested_tune
-from watchword.evaluation.fitted_policies import worth_of
+from watchword.evaluation.fitted_policies import (
+    Learnt,
+    Samples,
+    fit_weights,
+    weight_table,
+    worth_of,
+)
 from watchword.evaluation.folds import folds_of
-from watchword.evaluation.learnt import Learnt, Samples, fit_weights, weight_table
 from watchword.evaluation.metrics import LATENCY_P
 from watchword.evaluation.objectives import Objective
 from watchword.evaluation.scores import Scores, alerts_of
-from watchword.streams.policies import RankedBy, Weighs, policy_from_dict
-from watchword.streams.weighing import FEATURES
+from watchword.streams.policies import FEATURES, RankedBy, Weighs, policy_from_dict
 
 PEOPLE = ww.make_risk_streams(40, seed=4, prevalence=0.4, posts_per_subject=(3, 9))
 SMALL: dict[str, Any] = {"strengths": (1.0,), "first_posts": (1, 2)}

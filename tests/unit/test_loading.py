@@ -21,6 +21,7 @@ from watchword.data import (
     Subject,
     iterate_posts,
     iterate_texts,
+    lines,
     make_risk_streams,
     read_csv,
     read_folder,
@@ -29,7 +30,6 @@ from watchword.data import (
     read_texts,
     write_jsonl,
 )
-from watchword.data import lines as line_reading
 from watchword.errors import DataFormatError, DataWarning
 
 # JSON lines: what they may say
@@ -447,20 +447,20 @@ def test_a_file_named_gz_must_be_compressed(tmp_path):
     ],
 )
 def test_an_endless_line_is_an_error(tmp_path, monkeypatch, read, name, begin, compress, bad_lines):
-    monkeypatch.setattr(line_reading, "LONGEST_LINE", 50)
+    monkeypatch.setattr(lines, "LONGEST_LINE", 50)
     path = saved(tmp_path, compress(f"{begin}\n{'x' * 100_000}".encode()), name)
     expected = f"{path}, line 2: longer than 50 bytes"
     assert failure(read, path, bad_lines=bad_lines).startswith(expected)
 
 
 def test_an_endless_line_in_a_folder_is_an_error(tmp_path, monkeypatch):
-    monkeypatch.setattr(line_reading, "LONGEST_LINE", 50)
+    monkeypatch.setattr(lines, "LONGEST_LINE", 50)
     path = saved(tmp_path, "Hello.\n" + "x" * 51, "control/ann.txt")
     assert failure(read_folder, tmp_path).startswith(f"{path}, line 2: longer than 50 bytes")
 
 
 def test_an_endless_line_of_an_open_text_file_is_an_error(monkeypatch):
-    monkeypatch.setattr(line_reading, "LONGEST_LINE", 50)
+    monkeypatch.setattr(lines, "LONGEST_LINE", 50)
     said = failure(read_jsonl, io.StringIO(f"{HELLO}\n{'x' * 51}"))
     assert said.startswith("input, line 2: longer than 50 characters")
 
@@ -478,7 +478,7 @@ def test_no_more_of_an_endless_line_is_read_than_needed(monkeypatch):
             buffer[:] = b"x" * len(buffer)
             return len(buffer)
 
-    monkeypatch.setattr(line_reading, "LONGEST_LINE", 10_000)
+    monkeypatch.setattr(lines, "LONGEST_LINE", 10_000)
     assert "line 1: longer than 10000 bytes" in failure(
         read_jsonl, io.BufferedReader(Endless(), 1000)
     )
@@ -487,7 +487,7 @@ def test_no_more_of_an_endless_line_is_read_than_needed(monkeypatch):
 @pytest.mark.parametrize("end", ["", "\n"])
 def test_a_line_may_be_as_long_as_the_limit(tmp_path, monkeypatch, end):
     path = saved(tmp_path, HELLO + end)
-    monkeypatch.setattr(line_reading, "LONGEST_LINE", len(HELLO + end))
+    monkeypatch.setattr(lines, "LONGEST_LINE", len(HELLO + end))
     assert read_jsonl(path) == [ANN]
 
 

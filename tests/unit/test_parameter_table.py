@@ -8,8 +8,7 @@ import pytest
 
 import watchword as ww
 from watchword.cli.options import parameter_options
-from watchword.model.parameters import DEFAULTS, TABLE, Parameters, ParameterTypes
-from watchword.model.presets import PAPER, PYSS3
+from watchword.model.parameters import DEFAULTS, PAPER, PYSS3, TABLE, Parameters, ParameterTypes
 from watchword.sklearn import TauSS3Classifier
 from watchword.web.files import static_files
 from watchword.web.models import SETTINGS

@@ -20,10 +20,10 @@ from model_files import taught
 from overview_samples import HOSTILE, hostile_model, learn
 from painted import drawing
 from strategies import corpora, unicode_texts
+from watchword.explain import pictures
+from watchword.explain.blocks import as_value
+from watchword.explain.pictures import lay_out
 from watchword.model.overview import ngram_worth
-from watchword.show import pictures
-from watchword.show.blocks import as_value
-from watchword.show.cloud import lay_out
 
 
 def svgs(markup):

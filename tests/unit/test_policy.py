@@ -14,9 +14,16 @@ import watchword as ww
 from stream_samples import policies, population_policies, taught
 from untyped import untyped
 from watchword.model.native import StepFeature
-from watchword.streams.policies import POLICIES, After, AllOf, AnyOf, Step, policy_from_dict
+from watchword.streams.policies import (
+    FEATURES,
+    POLICIES,
+    After,
+    AllOf,
+    AnyOf,
+    Step,
+    policy_from_dict,
+)
 from watchword.streams.steps import ScoreName, log_ratio_of
-from watchword.streams.weighing import FEATURES
 
 
 def step(

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 import watchword as ww
 from painted import Painted, shares_at, with_shares
 from strategies import corpora, parameters, texts
-from watchword.model.refining import Refinement, softmax
-from watchword.show.blocks import (
+from watchword.explain.blocks import (
     Rules,
     as_chance,
     as_value,
@@ -22,7 +21,8 @@ from watchword.show.blocks import (
     score_bars,
     telling,
 )
-from watchword.show.terminal import largest_contributions, to_terminal
+from watchword.explain.text_view import largest_contributions, to_terminal
+from watchword.model.refining import Refinement, softmax
 
 AT_RISK = "at risk"
 

@@ -14,9 +14,9 @@ import watchword as ww
 from painted import blocks_at, shares_at, with_shares
 from untyped import untyped
 from watchword._display import visible
-from watchword.show.blocks import LEVELS
-from watchword.show.palette import label_ground
-from watchword.show.terminal import largest_contributions, to_terminal
+from watchword.explain.blocks import LEVELS
+from watchword.explain.palette import label_ground
+from watchword.explain.text_view import largest_contributions, to_terminal
 
 MODEL = ww.TauSS3(prior=70)
 MODEL.learn_many(
@@ -171,11 +171,11 @@ def test_missing_rich_says_how_to_install_it():
     program = """
 import sys
 sys.modules["rich"] = None
-import watchword, watchword.show.terminal
+import watchword, watchword.explain.text_view
 model = watchword.TauSS3()
 model.learn_one("a match", "sports")
 try:
-    watchword.show.terminal.to_terminal(model.explain("a match"))
+    watchword.explain.text_view.to_terminal(model.explain("a match"))
 except watchword.errors.MissingExtraError as error:
     print(error)
 """

@@ -9,8 +9,7 @@ import watchword as ww
 from browser import DESKTOP, PHONE, eventually
 from hostile import HOSTILE_TEXT
 from story_pages import Page, is_plain
-from watchword.reasons.report import OUTCOMES, report_data
-from watchword.show.report import report_html
+from watchword.explain.report import OUTCOMES, report_data, report_html
 
 PEOPLE = ww.make_risk_streams(40, seed=8, prevalence=0.3, posts_per_subject=(5, 15))
 MODEL = ww.TauSS3.paper()  # which decides wrongly in both ways here

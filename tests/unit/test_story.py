@@ -17,11 +17,11 @@ import watchword as ww
 from hostile import HOSTILE_TEXT
 from story_pages import Page, is_plain
 from stream_samples import POSTS, taught
+from watchword.explain.blocks import as_chance
+from watchword.explain.story_view import story_page
+from watchword.explain.timeline import MOST_LINES, timeline_description, timeline_svg
+from watchword.explain.weights import weigh
 from watchword.model.engine import engine_of
-from watchword.reasons.weights import weigh
-from watchword.show.blocks import as_chance
-from watchword.show.story import story_page
-from watchword.show.timeline import MOST_LINES, timeline_description, timeline_svg
 
 PEOPLE = ww.make_risk_streams(30, seed=5, prevalence=0.4, posts_per_subject=(6, 14))
 posts = st.lists(st.sampled_from(POSTS), max_size=9)
@@ -376,7 +376,7 @@ def test_without_matplotlib_the_message_says_what_to_install(monkeypatch):
 
 @given(st.lists(strategies.any_texts(), min_size=1, max_size=4))
 def test_the_texts_of_posts_are_kept_character_for_character(history):
-    from watchword.show.markup import stand_ins
+    from watchword.explain.markup import stand_ins
 
     story = told(history)
     page = story.to_page()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies import unicode_texts
-from watchword.show import svg
+from watchword.explain import svg
 
 HOSTILE = ["<script>alert(1)</script>", '"onmouseover="alert(1)', "]]>", "</style>", "&lt;", "a\0b"]
 

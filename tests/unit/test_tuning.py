@@ -23,7 +23,7 @@ from watchword.evaluation.tuning import grid
 from watchword.streams.histories import Series
 from watchword.streams.notation import spell_policy
 from watchword.streams.policies import After
-from watchword.streams.policy import ranking_score
+from watchword.streams.policy_base import ranking_score
 
 tune = partial(ww.tune, refine=False)
 RISK = ww.Overtakes("at risk")

@@ -13,13 +13,12 @@ import watchword as ww
 from painted import with_shares
 from watchword.data import Document, Post, Subject
 from watchword.errors import EmptyModelError, HookError
+from watchword.explain.text_view import largest_contributions
 from watchword.service.board import story_for_page
-from watchword.show.terminal import largest_contributions
 from watchword.streams.policies import Overtakes, Repeats, StandsOut, Weighs
 from watchword.web import Content
 from watchword.web.app import make_app
-from watchword.web.models import LatestUsed, text_limit
-from watchword.web.wire import compact, to_json
+from watchword.web.models import LatestUsed, compact, text_limit, to_json
 from web_pages import AT_RISK, HOST, app, ask, documents, model, people, send
 
 LIMIT = text_limit(2)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from watchword.web.documents import DocumentShelf, Selection
-from watchword.web.models import Models
-from watchword.web.progress import GivenUpError, SharedProgress
+from watchword.web.models import GivenUpError, Models, SharedProgress
 from web_pages import app, ask, documents, model
 
 

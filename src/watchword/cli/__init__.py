@@ -1,8 +1,7 @@
 """The command line: commands parse arguments, call a library function and print.
 
-The command `watchword NAME` is in `commands/NAME.py` (some commands of a group in
-`commands/NAME_COMMAND.py`): a function decorated with `@verb(example="watchword …")`. The group
-handles errors, exit codes and `--debug`.
+A command is a function in `commands/`, in the module of its subject, decorated with
+`@verb(example="watchword …")`. The group handles errors, exit codes and `--debug`.
 """
 
 from __future__ import annotations

@@ -25,11 +25,10 @@ from rich.text import Text
 
 import watchword
 from watchword import TauSS3, WatchwordError
-from watchword._checks import Label, Target, reprs
+from watchword._checks import Label, Progress, Target, reprs
 from watchword._display import finite, visible
 from watchword._files import atomic_file, writing_to
 from watchword._interrupts import INTERRUPTED, interruptible
-from watchword._progress import Progress
 from watchword.cli.files import FORCE, InputPath, check_files
 from watchword.data.records import SUBJECT_FIELDS
 from watchword.errors import DataFormatError, UnknownLabelError

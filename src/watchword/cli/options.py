@@ -19,15 +19,16 @@ from watchword.cli.loading import FORMATS, Loader
 from watchword.cli.policy_notation import check_policies, check_policy, known_policies
 from watchword.data.records import SUBJECT_FIELDS
 from watchword.model.engine import engine_of
-from watchword.model.parameter_kinds import (
+from watchword.model.parameters import (
+    DEFAULTS,
     SUMMARY_NAMES,
+    TABLE,
     Choice,
     Number,
     Parameter,
     SummaryOperators,
     Whole,
 )
-from watchword.model.parameters import DEFAULTS, TABLE
 
 Function = Callable[..., Any]
 Option = Callable[[Function], Function]

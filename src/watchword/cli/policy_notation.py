@@ -27,8 +27,7 @@ from watchword._files import read_regular
 from watchword.cli.base import find_label
 from watchword.cli.files import is_policy_file
 from watchword.errors import DataFormatError
-from watchword.evaluation.fitted_policies import FittedPolicies, Thresholds
-from watchword.evaluation.learnt import Learnt
+from watchword.evaluation.fitted_policies import FittedPolicies, Learnt, Thresholds
 from watchword.streams.notation import NAMES, options_of
 from watchword.streams.policies import After, AllOf, AnyOf, Policy, RankedBy, policy_from_dict
 

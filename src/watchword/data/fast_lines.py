@@ -16,8 +16,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from watchword._checks import Target
-from watchword.data.flaws import Flaw
-from watchword.data.lines import LineBlock
+from watchword.data.lines import Flaw, LineBlock
 from watchword.data.records import (
     Fields,
     as_given_label,

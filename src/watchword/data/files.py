@@ -17,10 +17,17 @@ from typing import Any, BinaryIO
 
 from watchword._checks import Label, as_label, as_separator, as_text
 from watchword._files import atomic_file
-from watchword.data.flaws import BadLines, BadLinesChoice, Flaw, OnBadLine, shown, two_labels
 from watchword.data.folders import folder_documents, label_file_documents, read_folder
-from watchword.data.inputs import Kind, item_batches, kind_of
-from watchword.data.lines import Source, name_of
+from watchword.data.lines import (
+    BadLines,
+    BadLinesChoice,
+    Flaw,
+    OnBadLine,
+    Source,
+    name_of,
+    shown,
+    two_labels,
+)
 from watchword.data.records import (
     DOCUMENT_FIELDS,
     POST_FIELDS,
@@ -32,7 +39,7 @@ from watchword.data.records import (
     named,
 )
 from watchword.data.subjects import Document, Post, Subject
-from watchword.data.tables import as_delimiter
+from watchword.data.tables import Kind, as_delimiter, item_batches, kind_of
 from watchword.data.times import TimeChecks
 from watchword.errors import DataWarning
 

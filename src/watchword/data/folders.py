@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from watchword._checks import as_choice
-from watchword.data.flaws import BadLines, BadLinesChoice, Flaw, OnBadLine
-from watchword.data.lines import decoded, numbered_lines
+from watchword.data.lines import BadLines, BadLinesChoice, Flaw, OnBadLine, decoded, numbered_lines
 from watchword.data.records import as_identity
 from watchword.data.subjects import Document, Post, Subject
 from watchword.errors import DataFormatError

@@ -9,8 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from watchword._checks import Label, Target, as_label
-from watchword.data.flaws import BadLines, Flaw, shown_json
-from watchword.data.lines import Line, LineBatch, LineBlock, decoded
+from watchword.data.lines import BadLines, Flaw, Line, LineBatch, LineBlock, decoded, shown_json
 from watchword.data.subjects import Document, Post
 from watchword.data.times import as_time
 

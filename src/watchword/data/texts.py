@@ -13,9 +13,7 @@ from typing import Any, NamedTuple, cast
 
 from watchword._checks import Label, Target
 from watchword.data.fast_lines import plain_columns, record_columns
-from watchword.data.flaws import BadLines, Flaw
-from watchword.data.inputs import item_batches
-from watchword.data.lines import LineBatch, LineBlock, Wait, line_batches, name_of
+from watchword.data.lines import BadLines, Flaw, LineBatch, LineBlock, Wait, line_batches, name_of
 from watchword.data.records import (
     DOCUMENT_FIELDS,
     SUBJECT_FIELDS,
@@ -28,6 +26,7 @@ from watchword.data.records import (
     record_items,
 )
 from watchword.data.subjects import Subject, content_of
+from watchword.data.tables import item_batches
 from watchword.errors import DataFormatError
 
 _BATCH_ITEMS = 4096

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta, timezone
 from itertools import pairwise
 from operator import itemgetter
 
-from watchword.data.flaws import Flaw, shown, shown_json
+from watchword.data.lines import Flaw, shown, shown_json
 from watchword.data.subjects import Post
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)

@@ -24,10 +24,8 @@ from watchword.erisk.run_files import (
 )
 from watchword.erisk.run_score import RunIntervals, RunScore
 from watchword.erisk.scoring import Scoreboard, score_runs
-from watchword.erisk.synthetic_collection import make_collection, make_subjects
-from watchword.erisk.synthetic_discussions import make_discussions
-from watchword.erisk.tables import read_counts, read_truth
-from watchword.erisk.truth import CollectionWarning
+from watchword.erisk.synthetic import make_collection, make_discussions, make_subjects
+from watchword.erisk.truth import CollectionWarning, read_counts, read_truth
 
 __all__ = [
     "TASKS",

@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from watchword.erisk.emissions import Emissions
 from watchword.erisk.journal import Journal
 from watchword.erisk.protocol import MOST_RUNS, Answer, Round
+from watchword.erisk.transport import Emissions
 from watchword.errors import StateError
 from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.function_model import FunctionModel

@@ -25,17 +25,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from watchword._checks import as_choice
+from watchword._checks import Progress, as_choice, tracked
 from watchword._display import listed
 from watchword._files import AnyPath
-from watchword._progress import Progress, tracked
 from watchword.data import Post, Subject
 from watchword.data.times import TimeChecks, sorted_by_time, trend
-from watchword.erisk.json_reader import read_rounds, read_subject_json, round_files
-from watchword.erisk.listing import only, subfolders, subject_files, subject_json_files
-from watchword.erisk.tables import NEGATIVE, POSITIVE, read_counts
-from watchword.erisk.truth import truth_in, truth_of, warn_about_data, with_truth
-from watchword.erisk.xml_reader import read_individual
+from watchword.erisk.readers import (
+    only,
+    read_individual,
+    read_rounds,
+    read_subject_json,
+    round_files,
+    subfolders,
+    subject_files,
+    subject_json_files,
+)
+from watchword.erisk.truth import (
+    NEGATIVE,
+    POSITIVE,
+    read_counts,
+    truth_in,
+    truth_of,
+    warn_about_data,
+    with_truth,
+)
 from watchword.errors import DataFormatError
 from watchword.evaluation.metrics import CHUNKS
 

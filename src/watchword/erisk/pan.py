@@ -12,7 +12,7 @@ from xml.etree.ElementTree import ParseError, XMLParser
 
 from watchword._files import AnyPath
 from watchword.data.subjects import Post, Subject
-from watchword.erisk.tables import filled_lines
+from watchword.erisk.truth import filled_lines
 from watchword.errors import DataFormatError
 
 PREDATOR, OTHER = "predator", "other"

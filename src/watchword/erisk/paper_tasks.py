@@ -9,24 +9,24 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from watchword._checks import Progress, tracked
 from watchword._display import aligned
 from watchword._files import AnyPath
-from watchword._progress import Progress, tracked
 from watchword.data import Subject
 from watchword.erisk.layout import Collection, SetPart, find_collections, read_collection, together
 from watchword.erisk.published import Task, TaskName, task_named
 from watchword.erisk.run_files import ChunkDecision, ChunkRun, write_submissions
 from watchword.erisk.run_score import BOUND_TITLES, RunScore
 from watchword.erisk.scoring import score_runs
-from watchword.erisk.synthetic_collection import MARKER
-from watchword.erisk.tables import POSITIVE, read_counts
+from watchword.erisk.synthetic import MARKER
+from watchword.erisk.truth import POSITIVE, read_counts
 from watchword.errors import DataFormatError
 from watchword.evaluation.replaying import Replay, replay
 from watchword.evaluation.scores import first_alerts
-from watchword.model.presets import PAPER_TASKS
+from watchword.model.parameters import PAPER_TASKS
 from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.policies import Overtakes, Policy
-from watchword.streams.teaching import teach
+from watchword.streams.readers import teach
 
 _BATCH = 20_000  # posts per learning step
 

@@ -18,7 +18,7 @@ from watchword.erisk.dialects import DialectName, dialect_named
 from watchword.erisk.protocol import MOST_RUNS, Answer, ServerError, Writing, as_answers, to_json
 from watchword.erisk.run_files import RoundRun
 from watchword.erisk.run_score import score_run
-from watchword.erisk.tables import NEGATIVE, POSITIVE
+from watchword.erisk.truth import NEGATIVE, POSITIVE
 from watchword.evaluation import metrics
 from watchword.evaluation.replaying import DEADLINES, RANKING_ROUNDS, Ranking
 

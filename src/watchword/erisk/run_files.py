@@ -20,12 +20,11 @@ from typing import Any, NamedTuple
 
 from watchword._display import listed
 from watchword._files import AnyPath, atomic_file
-from watchword.data.flaws import BadLines, Flaw, shown
 from watchword.data.folders import is_clutter
-from watchword.data.inputs import item_batches, kind_of
-from watchword.data.lines import BYTE_ORDER_MARK
+from watchword.data.lines import BYTE_ORDER_MARK, BadLines, Flaw, shown
 from watchword.data.records import Fields, Record, as_identity
-from watchword.erisk.tables import NEGATIVE, POSITIVE, class_named, read_ids, read_table
+from watchword.data.tables import item_batches, kind_of
+from watchword.erisk.truth import NEGATIVE, POSITIVE, class_named, read_ids, read_table
 from watchword.errors import DataFormatError
 from watchword.evaluation.metrics import CHUNKS
 from watchword.evaluation.replaying import RANKING_ROUNDS

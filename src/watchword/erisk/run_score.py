@@ -12,16 +12,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from watchword._arrays import BoolArray, FloatArray, IntArray
+from watchword._checks import BoolArray, FloatArray, IntArray
 from watchword._display import finite, listed
 from watchword.erisk.run_files import ChunkDecision, ChunkRun, RoundRun, check_same
-from watchword.erisk.tables import NEGATIVE, POSITIVE
-from watchword.erisk.truth import warn_about_data
+from watchword.erisk.truth import NEGATIVE, POSITIVE, warn_about_data
 from watchword.errors import DataFormatError
 from watchword.evaluation import metrics
-from watchword.evaluation.alert_measures import alert_measure, bounds_by_deadline, first_delays
-from watchword.evaluation.metrics import CHUNKS
-from watchword.evaluation.paired_tests import randomization_test
+from watchword.evaluation.metrics import CHUNKS, randomization_test
+from watchword.evaluation.objectives import alert_measure, bounds_by_deadline, first_delays
 from watchword.evaluation.replaying import Ranking
 
 COUNTED = ("name", "subjects", "positives", "alerts")

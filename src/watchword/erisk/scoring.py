@@ -26,7 +26,7 @@ from watchword.erisk.run_score import (
     p_values_of,
     score_run,
 )
-from watchword.erisk.tables import NEGATIVE, read_counts, read_labels, read_truth
+from watchword.erisk.truth import NEGATIVE, read_counts, read_labels, read_truth
 from watchword.errors import DataFormatError
 from watchword.evaluation import metrics
 from watchword.evaluation.replaying import DEADLINES, RANKING_ROUNDS

@@ -19,9 +19,8 @@ from typing import Any, TypeVar
 from watchword._checks import as_whole
 from watchword._display import aligned
 from watchword._files import AnyPath
-from watchword.data.flaws import Flaw, shown
-from watchword.data.lines import decoded, numbered_lines
-from watchword.erisk.synthetic_collection import mark, new_folder
+from watchword.data.lines import Flaw, decoded, numbered_lines, shown
+from watchword.erisk.synthetic import mark, new_folder
 from watchword.errors import DataFormatError
 
 _SEPARATOR = re.compile(r"[ \t]+|[ \t]*,[ \t]*")

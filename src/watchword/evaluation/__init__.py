@@ -10,15 +10,13 @@
 """
 
 from watchword.evaluation import metrics
-from watchword.evaluation.fitted_policies import Thresholds
+from watchword.evaluation.fitted_policies import Learnt, Thresholds
 from watchword.evaluation.folds import cross_validate
 from watchword.evaluation.labels import MEASURES, Evaluation, evaluate
-from watchword.evaluation.learnt import Learnt
 from watchword.evaluation.metrics import erde, latency_weighted_f1
 from watchword.evaluation.nested_tuning import NestedTuning, nested_tune
 from watchword.evaluation.replaying import Measures, Outcome, Replay, replay, replay_scores
-from watchword.evaluation.score_files import read_scores
-from watchword.evaluation.scores import Scores, score_streams
+from watchword.evaluation.scores import Scores, read_scores, score_streams
 from watchword.evaluation.tuning import grid, tune
 from watchword.evaluation.tuning_result import Trial, Tuning
 

@@ -20,9 +20,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from watchword._arrays import IntArray
 from watchword._checks import (
+    IntArray,
     Label,
+    Progress,
     Targets,
     are_several,
     as_choice,
@@ -32,12 +33,12 @@ from watchword._checks import (
     as_whole,
     refuse_one_label,
     reprs,
+    tracked,
 )
-from watchword._progress import Progress, tracked
 from watchword.data import Subject
 from watchword.data.times import in_utc
 from watchword.errors import UnknownLabelError
-from watchword.evaluation.label_counts import in_order
+from watchword.evaluation.counts import in_order
 from watchword.evaluation.labels import Evaluation, compared
 from watchword.evaluation.scores import Scores
 from watchword.model.tau_ss3 import TauSS3

@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from watchword._arrays import BoolArray, FloatArray, IntArray
-from watchword._checks import as_whole
+from watchword._checks import BoolArray, FloatArray, IntArray, as_whole
 from watchword.evaluation import metrics
-from watchword.evaluation.alert_counts import AlertCounts
-from watchword.evaluation.alert_measures import first_delays
-from watchword.evaluation.objectives import MEASURES, Objective, erde_names, sign_of
+from watchword.evaluation.counts import AlertCounts
+from watchword.evaluation.objectives import MEASURES, Objective, erde_names, first_delays, sign_of
 from watchword.evaluation.scores import By
 
 if TYPE_CHECKING:  # `import watchword` does not load NumPy's generators

@@ -6,7 +6,7 @@ import json
 import operator
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from statistics import fmean, stdev
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from watchword._arrays import IntArray
 from watchword._checks import (
+    IntArray,
     Label,
     Targets,
     are_several,
@@ -29,8 +29,8 @@ from watchword._checks import (
     one_label_in,
     reprs,
 )
-from watchword._display import csv_of
-from watchword.evaluation.label_counts import (
+from watchword._display import csv_of, view
+from watchword.evaluation.counts import (
     COLUMNS,
     LabelMeasures,
     cells_of,
@@ -304,8 +304,7 @@ class Evaluation:
     # Output
 
     def __str__(self) -> str:
-        from watchword.show.evaluation_text import evaluation_text
-
+        evaluation_text: Callable[..., str] = view("evaluation_text")
         return evaluation_text(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
@@ -351,14 +350,12 @@ class Evaluation:
 
     def to_html(self, *, title: str = "Evaluation") -> str:
         """Return the measures, a table of labels and the confusion matrix as a snippet of HTML."""
-        from watchword.show.evaluation import evaluation_html
-
+        evaluation_html: Callable[..., str] = view("evaluation_html")
         return evaluation_html(self.to_dict(), title=title, page=False)
 
     def to_page(self, *, title: str = "Evaluation") -> str:
         """Return the same as a self-contained page."""
-        from watchword.show.evaluation import evaluation_html
-
+        evaluation_html: Callable[..., str] = view("evaluation_html")
         return evaluation_html(self.to_dict(), title=title, page=True)
 
     def _repr_html_(self) -> str:
@@ -370,8 +367,7 @@ class Evaluation:
         Colours show shares of a row, numbers count texts. If texts have several labels, draw the
         F₁ of each label instead.
         """
-        from watchword.show.plots import plot_evaluation
-
+        plot_evaluation: Callable[..., Axes] = view("plot_evaluation")
         return plot_evaluation(self.to_dict(), ax)
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from watchword._display import finite, many
-from watchword._progress import Progress
+from watchword._checks import Progress
+from watchword._display import finite, many, view
 from watchword.data import Subject
 from watchword.evaluation import metrics
 from watchword.evaluation.fitted_policies import FittedPolicies
@@ -38,7 +38,7 @@ from watchword.evaluation.tuning_result import (
 from watchword.evaluation.tuning_sources import tuning_source
 from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.policies import Policy
-from watchword.streams.policy import ranking_score
+from watchword.streams.policy_base import ranking_score
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,8 +130,7 @@ class NestedTuning:
         )
 
     def _repr_html_(self) -> str:
-        from watchword.show.snippets import result_html
-
+        result_html: Callable[..., str] = view("result_html")
         table = measure_cells(self.objective, self.held_out.names, self._rows)
         return result_html(self._summary, table, warnings=self.warnings)
 

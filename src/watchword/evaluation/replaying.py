@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from watchword._arrays import BoolArray, FloatArray, IntArray
-from watchword._checks import Label, as_not_negative, as_whole
-from watchword._display import aligned, csv_of, finite, many
+from watchword._checks import BoolArray, FloatArray, IntArray, Label, as_not_negative, as_whole
+from watchword._display import aligned, csv_of, finite, many, view
 from watchword.data import Subject
 from watchword.evaluation import metrics
-from watchword.evaluation.alert_measures import alert_measure, bounds_by_deadline, first_delays
 from watchword.evaluation.metrics import ErdeBounds
-from watchword.evaluation.objectives import as_percent, erde_names
+from watchword.evaluation.objectives import (
+    alert_measure,
+    as_percent,
+    bounds_by_deadline,
+    erde_names,
+    first_delays,
+)
 from watchword.evaluation.scores import By, Scores, alerts_of, score_streams
 from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.function_model import FunctionModel
 from watchword.streams.policies import Policy, as_policy
-from watchword.streams.policy import ranking_score
+from watchword.streams.policy_base import ranking_score
 from watchword.streams.steps import ScoreName
 
 if TYPE_CHECKING:
@@ -307,8 +311,8 @@ class Replay:
 
     def _repr_html_(self) -> str:
         from watchword.evaluation.replay_charts import usual_charts
-        from watchword.show.snippets import result_html
 
+        result_html: Callable[..., str] = view("result_html")
         chart = usual_charts(self)[0].to_dict()
         if (found := self.measures) is None:
             return result_html(f"{self!r}; true labels unknown", chart=chart)

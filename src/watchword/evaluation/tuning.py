@@ -12,9 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from watchword._arrays import BoolArray, FloatArray, IntArray
-from watchword._checks import Label, as_whole
-from watchword._progress import Progress, tracked
+from watchword._checks import BoolArray, FloatArray, IntArray, Label, Progress, as_whole, tracked
 from watchword.data import Subject
 from watchword.evaluation import metrics
 from watchword.evaluation.fitted_policies import Fit, FittedPolicies, worth_of
@@ -34,7 +32,7 @@ from watchword.evaluation.tuning_result import KEPT, Trial, Tuning
 from watchword.evaluation.tuning_sources import FromScores, FromSubjects, tuning_source
 from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.policies import Policy
-from watchword.streams.policy import leaves, ranking_score
+from watchword.streams.policy_base import leaves, ranking_score
 from watchword.streams.steps import ScoreName
 
 _AnyPolicy = TypeVar("_AnyPolicy", bound=Policy)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from watchword._display import ToDict, aligned, csv_of, finite, many, named_values
+from watchword._display import ToDict, aligned, csv_of, finite, many, named_values, view
 from watchword.data import Subject
 from watchword.evaluation.held_out import HeldOut, HeldOutDecisions, warnings_about
 from watchword.evaluation.metrics import Interval
@@ -16,13 +16,13 @@ from watchword.evaluation.objectives import Objective, head_of, shown_number
 from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.notation import spell_policy
 from watchword.streams.policies import Policy
-from watchword.streams.teaching import teach
+from watchword.streams.readers import teach
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from watchword.evaluation.charts import Chart
-    from watchword.evaluation.tuning_charts import TuningChart
+    from watchword.evaluation.replay_charts import TuningChart
 
 KEPT = 50  # trials whose decisions are kept
 _LISTED = 10  # trials in a table
@@ -186,7 +186,7 @@ class Tuning:
         ERDE and F₁ of the chosen policy against its threshold; `"delays"` a histogram of the
         delays of the chosen setting. All are of held-out subjects.
         """
-        from watchword.evaluation.tuning_charts import tuning_chart
+        from watchword.evaluation.replay_charts import tuning_chart
 
         return tuning_chart(self, kind, **options)
 
@@ -195,8 +195,7 @@ class Tuning:
         return self.chart(kind, **options).plot(ax)
 
     def _repr_html_(self) -> str:
-        from watchword.show.snippets import result_html
-
+        result_html: Callable[..., str] = view("result_html")
         table = measure_cells(self.objective, self.held_out.names, self._rows(_SHOWN))
         chart = self.chart("frontier").to_dict()
         return result_html(repr(self), table, warnings=self.warnings, chart=chart)

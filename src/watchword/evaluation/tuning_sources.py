@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from watchword._arrays import IntArray
-from watchword._checks import Label, as_choice
+from watchword._checks import IntArray, Label, as_choice
 from watchword.data import Subject
 from watchword.evaluation.folds import folds_of, folds_of_scores
 from watchword.evaluation.held_out import HeldOutFold
@@ -19,7 +18,7 @@ from watchword.evaluation.scores import BYS, By, Scores, score_streams
 from watchword.evaluation.tuning_result import Tuning
 from watchword.model.engine import engine_of
 from watchword.model.tau_ss3 import TauSS3
-from watchword.streams.teaching import teach
+from watchword.streams.readers import teach
 
 
 @dataclass(frozen=True, eq=False)

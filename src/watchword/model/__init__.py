@@ -3,8 +3,7 @@
 `TauSS3` is also `watchword.TauSS3`. The types that its methods return are here, for annotations.
 """
 
-from watchword.model.explanation import Block, Explanation, NgramBlock
-from watchword.model.highlights import Highlight
+from watchword.model.explanation import Block, Explanation, Highlight, NgramBlock
 from watchword.model.overview import NgramWorth, Overview, ngram_worth
 from watchword.model.results import (
     ConfidenceTable,

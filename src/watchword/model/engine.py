@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from watchword import _native
-from watchword._arrays import FloatArray
-from watchword._checks import Label, as_label, as_threads, reprs
+from watchword._checks import FloatArray, Label, as_label, as_threads, reprs
 from watchword.errors import (
     EmptyModelError,
     IncompatibleModelsError,
@@ -28,11 +27,10 @@ from watchword.errors import (
 )
 from watchword.model.explanation import BlockValues, Explanation, scored_ngrams
 from watchword.model.file import container
-from watchword.model.functions import function_name, refuse_placeholder, same
 from watchword.model.parameters import TABLE, Parameters
 from watchword.model.refining import RefineSettings, check_refinable
 from watchword.model.results import ConfidenceTable, ModelStatistics
-from watchword.model.text import TextSource, lines_by_label
+from watchword.model.text import TextSource, function_name, lines_by_label, refuse_placeholder, same
 
 if TYPE_CHECKING:
     from watchword.model.tau_ss3 import TauSS3

@@ -1,4 +1,4 @@
-"""Explanations: the blocks of a text with their values, as plain data.
+"""Explanations: what a text is made of, block by block, and its highlights.
 
 `Explanation.to_dict()` is all that a renderer needs: blocks of the text with their offsets, values
 and contributions. The values come from the core; only the contributions are computed here.
@@ -7,20 +7,80 @@ and contributions. The values come from the core; only the contributions are com
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from watchword._arrays import FloatArray, IntArray
-from watchword._checks import Label
+from watchword._checks import FloatArray, IntArray, Label, as_choice, as_number, as_whole
+from watchword._display import ToDict, view
 from watchword.errors import HookError
-from watchword.model.parameter_kinds import LEVELS, Level, SummaryFunction, SummaryOperator
-from watchword.model.parameters import Parameters
+from watchword.model.parameters import LEVELS, Level, Parameters, SummaryFunction, SummaryOperator
+
+HighlightLevel = Literal["paragraph", "sentence", "ngram"]
+HighlightOrder = Literal["value", "text"]
+
+
+@dataclass(frozen=True)
+class Highlight(ToDict):
+    """A passage of a text, text[start:end], and what it contributes to the label's value."""
+
+    text: str
+    start: int
+    end: int
+    value: float
+
+
+def highlights_of(
+    explanation: Explanation,
+    label: Label | None = None,
+    *,
+    level: HighlightLevel = "ngram",
+    context: int = 3,
+    least: float = 0.0,
+    order: HighlightOrder = "value",
+) -> list[Highlight]:
+    """Return the passages of an explained text that support a label; see `TauSS3.highlights`."""
+    as_choice("level", level, get_args(HighlightLevel))
+    as_choice("order", order, get_args(HighlightOrder))
+    around = as_whole("context", context, 0)
+    floor = as_number("least", least)
+    column = explanation.labels.index(explanation.label if label is None else label)
+    blocks = list(_at_level(explanation.blocks, level))
+    values = [
+        (one.value if one.contribution is None else one.contribution)[column] for one in blocks
+    ]
+    spans: list[tuple[int, int]] = []  # first and last block of each passage
+    reach = around if level == "ngram" else 0
+    for index, value in enumerate(values):
+        if value <= floor:
+            continue
+        first, last = max(index - reach, 0), min(index + reach, len(blocks) - 1)
+        if level == "ngram" and spans and first <= spans[-1][1]:
+            spans[-1] = spans[-1][0], last
+        else:
+            spans.append((first, last))
+    found = []
+    for first, last in spans:
+        start, end = blocks[first].start, blocks[last].end
+        found.append(
+            Highlight(explanation.text[start:end], start, end, sum(values[first : last + 1]))
+        )
+    if order == "value":
+        found.sort(key=lambda one: -one.value)
+    return found
+
+
+def _at_level(blocks: tuple[Block, ...], level: HighlightLevel) -> Iterator[Block]:
+    for block in blocks:
+        if block.kind == level:
+            yield block
+        else:
+            yield from _at_level(block.blocks, level)
 
 
 class _Part:
@@ -142,8 +202,7 @@ class Explanation(_Part):
         block has the colour of the label that it supports. `alert` is the label that alerts are
         raised for: it has the warm colour.
         """
-        from watchword.show.html import explanation_html  # on demand: explaining does not need it
-
+        explanation_html: Callable[..., str] = view("explanation_html")
         return explanation_html(
             self, label, level=level, title=title, most=most, alert=alert, all_labels=all_labels
         )
@@ -171,8 +230,7 @@ class Explanation(_Part):
         >>> page.startswith("<!doctype html>")
         True
         """
-        from watchword.show.html import explanation_html
-
+        explanation_html: Callable[..., str] = view("explanation_html")
         return explanation_html(
             self,
             label,
@@ -185,8 +243,7 @@ class Explanation(_Part):
         )
 
     def _repr_html_(self) -> str:
-        from watchword.show.html import notebook_html
-
+        notebook_html: Callable[..., str] = view("notebook_html")
         return notebook_html(self)
 
 

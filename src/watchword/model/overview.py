@@ -1,18 +1,18 @@
 """Overviews of a model and of single n-grams, as plain data.
 
-The core computes all counts and values; `watchword.show.overview` and `watchword.show.pictures`
-draw charts from `to_dict()` alone.
+The core computes all counts and values; `watchword.explain.overview_view` and
+`watchword.explain.pictures` draw charts from `to_dict()` alone.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from watchword._checks import Label, as_whole
-from watchword._display import ToDict, many, visible
+from watchword._display import ToDict, many, view, visible
 from watchword.model.engine import Engine, engine_of
 from watchword.model.parameters import TABLE, Parameters
 from watchword.model.refining import Refinement, refinement_of
@@ -87,8 +87,7 @@ class Overview(ToDict):
 
         `labels` selects the labels to draw [default: the first 10].
         """
-        from watchword.show.overview import overview_html  # on demand: drawing is not always needed
-
+        overview_html: Callable[..., str] = view("overview_html")
         return overview_html(self.to_dict(), title=title, labels=labels, page=False)
 
     def to_page(
@@ -98,8 +97,7 @@ class Overview(ToDict):
         labels: Sequence[Label] | None = None,
     ) -> str:
         """Return the same as a self-contained page [default labels: the first 50]."""
-        from watchword.show.overview import overview_html
-
+        overview_html: Callable[..., str] = view("overview_html")
         return overview_html(self.to_dict(), title=title, labels=labels, page=True)
 
     def bars(self, label: Label, *, length: int | None = None) -> str:
@@ -111,20 +109,17 @@ class Overview(ToDict):
         >>> model.overview().bars("tech").startswith("<svg ")
         True
         """
-        from watchword.show.pictures import bars_svg
-
+        bars_svg: Callable[..., str] = view("bars_svg")
         return bars_svg(self.to_dict(), label, length=length, alone=True)
 
     def cloud(self, label: Label, *, length: int | None = None) -> str:
         """Return a word cloud of the best n-grams of a label (of one length, if given) as SVG."""
-        from watchword.show.pictures import cloud_svg
-
+        cloud_svg: Callable[..., str] = view("cloud_svg")
         return cloud_svg(self.to_dict(), label, length=length, alone=True)
 
     def distribution(self, label: Label, length: int) -> str:
         """Return a histogram of the values of a label's n-grams of one length as SVG."""
-        from watchword.show.pictures import distribution_svg
-
+        distribution_svg: Callable[..., str] = view("distribution_svg")
         return distribution_svg(self.to_dict(), label, length, alone=True)
 
     def _repr_html_(self) -> str:
@@ -182,9 +177,8 @@ def model_html_of(engine: Engine, head: str) -> str | None:
 
     There are no bars of a model so large that a pass over it takes seconds.
     """
-    from watchword.show.pictures import bars_svg
-    from watchword.show.snippets import model_html
-
+    bars_svg: Callable[..., str] = view("bars_svg")
+    model_html: Callable[..., str] = view("model_html")
     statistics = engine.statistics()
     if not statistics.documents:
         return None
@@ -241,14 +235,12 @@ class NgramWorth(ToDict):
 
     def to_html(self, *, labels: Sequence[Label] | None = None) -> str:
         """Return a table with bars as a snippet of HTML, for these or all labels."""
-        from watchword.show.overview import ngram_html
-
+        ngram_html: Callable[..., str] = view("ngram_html")
         return ngram_html(self.to_dict(), labels)
 
     def to_page(self, *, labels: Sequence[Label] | None = None) -> str:
         """Return the same as a self-contained page."""
-        from watchword.show.overview import ngram_html
-
+        ngram_html: Callable[..., str] = view("ngram_html")
         return ngram_html(self.to_dict(), labels, page=True)
 
     def _repr_html_(self) -> str:

@@ -15,10 +15,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from watchword import _native
-from watchword._arrays import FloatArray, IntArray
-from watchword._checks import Label, as_above_zero, as_threads, as_whole
+from watchword._checks import (
+    FloatArray,
+    IntArray,
+    Label,
+    Progress,
+    as_above_zero,
+    as_threads,
+    as_whole,
+    tracked,
+)
 from watchword._display import ToDict, many
-from watchword._progress import Progress, tracked
 from watchword.errors import UnknownLabelError
 
 if TYPE_CHECKING:

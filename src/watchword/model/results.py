@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from watchword._arrays import FloatArray
-from watchword._checks import Label
+from watchword._checks import FloatArray, Label
 
 # The field `count` hides the tuple method of the same name.
 

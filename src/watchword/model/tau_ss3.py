@@ -9,8 +9,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from watchword import _native
-from watchword._arrays import FloatArray
 from watchword._checks import (
+    FloatArray,
     Label,
     are_several,
     as_choice,
@@ -30,19 +30,25 @@ from watchword._files import READ_LIMIT, atomic_file, read_regular
 from watchword.data import Post, Subject
 from watchword.errors import ModelFormatError
 from watchword.model.engine import Engine
-from watchword.model.explanation import Explanation
+from watchword.model.explanation import (
+    Explanation,
+    Highlight,
+    HighlightLevel,
+    HighlightOrder,
+    highlights_of,
+)
 from watchword.model.file import codec, container, layout
-from watchword.model.highlights import Highlight, HighlightLevel, HighlightOrder, highlights_of
 from watchword.model.overview import Overview, model_html_of, overview_of
-from watchword.model.parameter_kinds import Summary
 from watchword.model.parameters import (
+    PAPER,
+    PYSS3,
     TABLE,
     Parameters,
     ParameterTypes,
+    Summary,
     check_names,
     takes_parameters,
 )
-from watchword.model.presets import PAPER, PYSS3
 from watchword.model.refining import (
     COST,
     ONLINE_COST,
@@ -65,10 +71,9 @@ from watchword.model.text import TextSource, Tokenizer, WordHook
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from watchword._checks import Targets
-    from watchword._progress import Progress
-    from watchword.reasons.change import Change
-    from watchword.reasons.story import Story
+    from watchword._checks import Progress, Targets
+    from watchword.explain.change import Change
+    from watchword.explain.story import Story
     from watchword.searching.result import Measure
     from watchword.searching.space import Space
     from watchword.streams.policies import Policy
@@ -570,7 +575,7 @@ class TauSS3:
         >>> print(change)
         Without 1 of the 4 n-grams the label would be tech instead of sports. No fewer would do.
         """
-        from watchword.reasons.change import change_of_label
+        from watchword.explain.change import change_of_label
 
         return change_of_label(self._engine, as_text(text))
 
@@ -621,7 +626,7 @@ class TauSS3:
         >>> story.decision.delay, story.tipped.ngrams_for[0].ngram
         (2, 'cannot')
         """
-        from watchword.reasons.story import tell
+        from watchword.explain.story import tell
 
         return tell(self._engine, posts, policy)
 

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from watchword._arrays import FloatArray
-from watchword._checks import Label, as_threads
+from watchword._checks import FloatArray, Label, as_threads
 from watchword._files import AnyPath, atomic_file, read_regular
 from watchword.errors import ModelFormatError
 from watchword.model.engine import Engine, engine_of

@@ -18,12 +18,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from watchword._arrays import IntArray
-from watchword._checks import as_list, as_whole, reprs
+from watchword._checks import IntArray, as_list, as_whole, reprs
 from watchword._files import AnyPath, atomic_file
 from watchword.evaluation import folds as own_folds
-from watchword.evaluation.label_counts import cells_of
+from watchword.evaluation.counts import cells_of
 from watchword.evaluation.labels import Evaluation as Measured
+from watchword.explain.chart import plot_evaluation
 from watchword.pyss3.classifier import SS3, are_collections
 from watchword.pyss3.constants import (
     STR_MOST_PROBABLE,
@@ -35,7 +35,6 @@ from watchword.pyss3.constants import (
 from watchword.pyss3.settings import plain_label
 from watchword.pyss3.vocabulary import show_plots, shown_axes
 from watchword.searching.result import Search, SearchedSetting
-from watchword.show.plots import plot_evaluation
 
 Values = tuple[float, float, float, float]  # s, l, p, a
 

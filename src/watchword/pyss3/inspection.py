@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from watchword._display import csv_of
 from watchword._files import AnyPath, atomic_file
+from watchword.explain.chart import plot_name
 from watchword.model.tau_ss3 import TauSS3
 from watchword.pyss3 import reading, vocabulary
 from watchword.pyss3.constants import (
@@ -17,12 +18,11 @@ from watchword.pyss3.constants import (
     STR_MODEL_FOLDER,
     STR_MOST_PROBABLE,
     STR_UNKNOWN,
+    Style,
 )
 from watchword.pyss3.counts import CategoryCounts
-from watchword.pyss3.printing import Style
 from watchword.pyss3.reading import Cleaner, clean
 from watchword.pyss3.settings import Configured
-from watchword.show.plots import plot_name
 
 _Same = TypeVar("_Same", bound="Inspected")
 

@@ -13,9 +13,8 @@ from urllib.parse import unquote_plus
 from watchword._checks import as_list
 from watchword._files import AnyPath
 from watchword.pyss3.classifier import SS3, are_collections
-from watchword.pyss3.constants import STR_UNKNOWN_CATEGORY, refusing
+from watchword.pyss3.constants import STR_UNKNOWN_CATEGORY, Print, refusing
 from watchword.pyss3.counts import native_names
-from watchword.pyss3.printing import Print
 from watchword.pyss3.reading import Cleaner
 from watchword.pyss3.settings import plain_label
 from watchword.pyss3.util import Dataset

@@ -20,9 +20,8 @@ from watchword._files import AnyPath
 from watchword.data.folders import is_clutter, natural
 from watchword.errors import DataFormatError
 from watchword.model.engine import decide_several
-from watchword.pyss3.constants import VERBOSITY, refusing, set_verbosity
+from watchword.pyss3.constants import VERBOSITY, Print, Style, refusing, set_verbosity
 from watchword.pyss3.evaluation import Evaluation
-from watchword.pyss3.printing import Print, Style
 from watchword.pyss3.reading import clean
 
 if TYPE_CHECKING:

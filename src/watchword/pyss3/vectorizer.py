@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
 
-from watchword._arrays import FloatArray
+from watchword._checks import FloatArray
 from watchword.pyss3.classifier import SS3
 from watchword.pyss3.constants import IDX_UNKNOWN_CATEGORY, InvalidCategoryError
 from watchword.pyss3.counts import native_names

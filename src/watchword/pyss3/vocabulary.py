@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from watchword._files import AnyPath, atomic_file
-from watchword.show import svg
-from watchword.show.cloud import PlacedText, lay_out
-from watchword.show.palette import COLOURS
-from watchword.show.plots import new_axes, plot_name
+from watchword.explain import svg
+from watchword.explain.chart import new_axes, plot_name
+from watchword.explain.palette import COLOURS
+from watchword.explain.pictures import PlacedText, lay_out
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,14 +10,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, get_args
 
-from watchword._checks import Targets, as_choice, as_threads, as_whole
+from watchword._checks import Progress, Targets, as_choice, as_threads, as_whole, tracked
 from watchword._files import AnyPath
-from watchword._progress import Progress, tracked
-from watchword.model.parameters import Parameters
-from watchword.model.presets import PAPER
+from watchword.model.parameters import PAPER, Parameters
 from watchword.model.tau_ss3 import TauSS3
-from watchword.searching.cache import KeptResults
 from watchword.searching.result import (
+    KeptResults,
     Measure,
     Search,
     SearchedSetting,

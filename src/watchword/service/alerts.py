@@ -11,14 +11,15 @@ import numpy as np
 
 from watchword._checks import Label, as_choice, reprs
 from watchword.errors import UnknownAlertError, UnknownLabelError
-from watchword.reasons.alert import AlertReasons, alert_reasons
-from watchword.service.choices import VERDICTS, Verdict
+from watchword.explain.alerts import AlertReasons, alert_reasons
 from watchword.service.logs import logger
 from watchword.service.records import (
+    VERDICTS,
     Alert,
     Mark,
     Precision,
     TrainingText,
+    Verdict,
     as_json_data,
     moment,
     now,
@@ -27,7 +28,7 @@ from watchword.service.rows import Detector, Layouts
 from watchword.service.store import Session, Store, decoded, encoded
 from watchword.service.stored_posts import posts_until, texts_of
 from watchword.streams.histories import Series, best_other
-from watchword.streams.policy import ranking_score
+from watchword.streams.policy_base import ranking_score
 from watchword.streams.steps import Step
 
 if TYPE_CHECKING:

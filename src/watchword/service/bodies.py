@@ -12,8 +12,7 @@ from typing import Any
 
 import msgspec
 
-from watchword.data.flaws import BadLines, Flaw
-from watchword.data.lines import BYTE_ORDER_MARK, LineBatch, LineBlock
+from watchword.data.lines import BYTE_ORDER_MARK, BadLines, Flaw, LineBatch, LineBlock
 from watchword.data.records import SUBJECT_FIELDS, decoded_lines, plain_records
 from watchword.data.texts import Texts, texts_in, texts_of_records
 from watchword.data.times import as_time

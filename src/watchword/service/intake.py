@@ -15,13 +15,12 @@ from operator import attrgetter
 
 import numpy as np
 
-from watchword._arrays import FloatArray, IntArray
-from watchword._checks import Label
+from watchword._checks import FloatArray, IntArray, Label
 from watchword.service.alerts import Raised, write_alerts
-from watchword.service.choices import ReadingOrder
 from watchword.service.records import (
     IncomingPost,
     Position,
+    ReadingOrder,
     Receipt,
     RejectedLine,
     micros,

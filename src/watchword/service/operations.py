@@ -19,11 +19,10 @@ from msgspec import Meta
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from watchword.data.flaws import shown
+from watchword.data.lines import shown
 from watchword.service.alerts import MOST_NOTE
 from watchword.service.bodies import JSON, LINES
-from watchword.service.choices import RELOAD_MODES, VERDICTS, ReloadMode, Verdict
-from watchword.service.records import Schema, an_object
+from watchword.service.records import RELOAD_MODES, VERDICTS, ReloadMode, Schema, Verdict, an_object
 from watchword.web.connections import read_body
 
 LARGEST = 2**63 - 1

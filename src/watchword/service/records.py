@@ -1,5 +1,7 @@
 """Records: the inputs and outputs of the service, as plain data, with their JSON schemas.
 
+That is read at every start, so nothing else may be imported here.
+
 Times are aware datetimes in UTC. `as_json_data` turns any of these records into what JSON can hold.
 """
 
@@ -16,9 +18,23 @@ import msgspec
 
 from watchword._checks import Label
 from watchword.data.times import EPOCH, in_utc
-from watchword.reasons.alert import AlertReasons
-from watchword.service.choices import Scope, Verdict
-from watchword.web.wire import to_json
+from watchword.explain.alerts import AlertReasons
+from watchword.web.models import to_json
+
+ReadingOrder = Literal["arrival", "time"]
+ORDERS: tuple[ReadingOrder, ...] = ("arrival", "time")
+ReloadMode = Literal["keep", "replay"]
+RELOAD_MODES: tuple[ReloadMode, ...] = ("keep", "replay")
+Scope = Literal["feed", "read", "mark", "admin"]
+SCOPES: tuple[Scope, ...] = ("feed", "read", "mark", "admin")
+Verdict = Literal["right", "wrong", "unsure"]
+VERDICTS: tuple[Verdict, ...] = ("right", "wrong", "unsure")
+
+QUEUE_POSTS = 50_000
+BODY_LIMIT = 8 << 20  # bytes
+MODEL_LIMIT = 4 << 30  # bytes
+RATE = 2_000  # requests per second
+MOST_CONNECTIONS = 512
 
 
 class IncomingPost(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=False):

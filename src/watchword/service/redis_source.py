@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from watchword.data.flaws import Flaw
-from watchword.data.lines import LineBlock
+from watchword.data.lines import Flaw, LineBlock
 from watchword.errors import MissingExtraError
 from watchword.service.records import Position
 from watchword.service.sources import Sink, incoming_posts

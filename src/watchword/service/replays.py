@@ -18,8 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from watchword._arrays import FloatArray, IntArray
-from watchword._checks import Label
+from watchword._checks import FloatArray, IntArray, Label
 from watchword.service.alerts import Raised, write_alerts
 from watchword.service.rows import COLUMNS, Detector, Layouts, SubjectRows, cut
 from watchword.service.store import Session, Store

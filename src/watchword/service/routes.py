@@ -18,12 +18,10 @@ from starlette.types import Receive, Scope, Send
 from watchword._files import AnyPath
 from watchword.errors import StoreError
 from watchword.service.alerts import SORTS as ALERT_SORTS
-from watchword.service.board import board_files, story_for_page
+from watchword.service.board import Feed, board_files, story_for_page
 from watchword.service.bodies import LINES, MEDIA_TYPES, BadBody, FieldCheck, posts_in
-from watchword.service.choices import BODY_LIMIT, MODEL_LIMIT, MOST_CONNECTIONS, RATE, SCOPES
-from watchword.service.events import Feed
 from watchword.service.logs import say
-from watchword.service.metrics import MEDIA_TYPE, Metrics, Sample
+from watchword.service.monitoring import MEDIA_TYPE, Metrics, Sample
 from watchword.service.operations import (
     IN_PATH,
     LARGEST,
@@ -45,6 +43,11 @@ from watchword.service.operations import (
     whole_number,
 )
 from watchword.service.records import (
+    BODY_LIMIT,
+    MODEL_LIMIT,
+    MOST_CONNECTIONS,
+    RATE,
+    SCOPES,
     IncomingPost,
     ModelVersion,
     Receipt,
@@ -56,10 +59,10 @@ from watchword.service.tokens import allowed, holder_of, is_still_allowed
 from watchword.service.webhooks import unsettled_deliveries
 from watchword.web.answers import file_response, json_response
 from watchword.web.connections import read_body
-from watchword.web.wire import to_json
+from watchword.web.models import to_json
 
 if TYPE_CHECKING:
-    from watchword.service.readiness import Readiness
+    from watchword.service.monitoring import Readiness
     from watchword.service.runner import Service
 
 OPERATIONS: list[Operation] = []  # in the order in which paths are matched

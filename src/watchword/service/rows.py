@@ -14,8 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from watchword._arrays import FloatArray, IntArray
-from watchword._checks import Label
+from watchword._checks import FloatArray, IntArray, Label
 from watchword.model.engine import Engine, engine_of
 from watchword.model.tau_ss3 import TauSS3
 from watchword.service.records import now

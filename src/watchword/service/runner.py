@@ -17,32 +17,28 @@ from watchword._checks import as_choice, as_whole
 from watchword._files import AnyPath
 from watchword.service import lessons
 from watchword.service.alerts import Alerts, avoid_used_ids, precision_of
-from watchword.service.brief_cache import BriefCache
-from watchword.service.choices import (
-    MODEL_LIMIT,
-    ORDERS,
-    QUEUE_POSTS,
-    ReadingOrder,
-    ReloadMode,
-)
-from watchword.service.forgetting import expire_texts, plan_forgetting, write_forgetting
 from watchword.service.intake import Intake, IntakeSettings, PostBatch, check_posts
 from watchword.service.logs import logger
 from watchword.service.records import (
+    MODEL_LIMIT,
+    ORDERS,
+    QUEUE_POSTS,
     Forgotten,
     IncomingPost,
     ModelVersion,
     Position,
+    ReadingOrder,
     Receipt,
     RejectedLine,
+    ReloadMode,
     Statistics,
     moment,
 )
 from watchword.service.replays import close_round
 from watchword.service.rows import Detector
 from watchword.service.store import Store, decoded, encoded, open_store
-from watchword.service.subjects import Subjects
-from watchword.service.upkeep import Duty, Upkeep
+from watchword.service.subjects import BriefCache, Subjects
+from watchword.service.upkeep import Duty, Upkeep, expire_texts, plan_forgetting, write_forgetting
 from watchword.service.versions import Reloader, Versions
 from watchword.service.writer import Writer
 from watchword.streams.policies import Policy

@@ -23,11 +23,9 @@ from watchword.errors import (
     UnknownAlertError,
     WatchwordError,
 )
-from watchword.service.choices import MOST_CONNECTIONS
 from watchword.service.logs import logger, say
-from watchword.service.metrics import Metrics
-from watchword.service.readiness import Readiness
-from watchword.service.records import json_of
+from watchword.service.monitoring import Metrics, Readiness
+from watchword.service.records import MOST_CONNECTIONS, json_of
 from watchword.service.sources import PostSource, Sources
 from watchword.service.store import patiently
 
@@ -42,7 +40,6 @@ try:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from watchword.service.bodies import JSON
-    from watchword.service.deliveries import Dispatcher
     from watchword.service.operations import Call, Operation, call_of
     from watchword.service.routes import OPERATIONS, ServiceHandlers
     from watchword.service.routes import RequestLimits as RequestLimits
@@ -58,6 +55,7 @@ try:
         remove_token,
         tokens_of_earlier_versions,
     )
+    from watchword.service.webhooks import Dispatcher
     from watchword.web.answers import json_response
     from watchword.web.connections import ConnectionLimits
     from watchword.web.listening import (

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, get_args
 
-from watchword.data.flaws import BadLines, Flaw
-from watchword.data.lines import LineBatch
+from watchword.data.lines import BadLines, Flaw, LineBatch
 from watchword.data.texts import Texts, texts_in
 from watchword.errors import BusyError, StoreUnavailableError, WatchwordError
 from watchword.service.bodies import FieldCheck, FlawsTo, first_flaw, incoming
@@ -22,7 +21,7 @@ from watchword.service.logs import logger, say
 from watchword.service.records import IncomingPost, Position, RejectedLine, moment, now
 
 if TYPE_CHECKING:
-    from watchword.service.metrics import Metrics
+    from watchword.service.monitoring import Metrics
     from watchword.service.runner import Service
 
 _Result = TypeVar("_Result")

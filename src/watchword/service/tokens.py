@@ -26,8 +26,8 @@ from starlette.types import ASGIApp, Scope
 
 from watchword._checks import reprs
 from watchword.errors import StoreUnavailableError, WatchwordError
-from watchword.service.choices import SCOPES as SCOPES
 from watchword.service.logs import logger
+from watchword.service.records import SCOPES as SCOPES
 from watchword.service.records import moment, now
 from watchword.web.guard import OriginGuard, bearer_in, cookie_in, cookie_of, token_in_url
 from watchword.web.listening import new_token

@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 from watchword._checks import as_choice
 from watchword._files import AnyPath
-from watchword.data.flaws import shown
+from watchword.data.lines import shown
 from watchword.errors import StoreError
 from watchword.model.engine import engine_of
 from watchword.model.tau_ss3 import TauSS3
-from watchword.service.choices import RELOAD_MODES, ReloadMode
 from watchword.service.logs import logger
-from watchword.service.records import ModelVersion, moment, now
+from watchword.service.records import RELOAD_MODES, ModelVersion, ReloadMode, moment, now
 from watchword.service.replays import reread_some
 from watchword.service.rows import Detector
 from watchword.service.store import Session, Store

@@ -23,8 +23,8 @@ from types import FrameType
 
 from watchword.errors import WatchwordError
 from watchword.service.logs import say
-from watchword.service.metrics import FOLDER as METRICS_FOLDER
-from watchword.service.metrics import mark_process_dead
+from watchword.service.monitoring import FOLDER as METRICS_FOLDER
+from watchword.service.monitoring import mark_process_dead
 
 _SOON = 5.0  # seconds: a worker that ends within them cannot work
 _MOST_FAILURES = 3  # of workers in a row, unless one has worked before

@@ -14,11 +14,10 @@ from sklearn.base import TransformerMixin  # type: ignore[import-untyped]
 from sklearn.preprocessing import normalize  # type: ignore[import-untyped]
 from sklearn.utils.validation import check_is_fitted  # type: ignore[import-untyped]
 
-from watchword._arrays import FloatArray
-from watchword._checks import Label, as_choice, as_labels, as_whole
+from watchword._checks import FloatArray, Label, as_choice, as_labels, as_whole
 from watchword.model.engine import engine_of
 from watchword.model.tau_ss3 import TauSS3
-from watchword.sklearn.inputs import TextInput, as_documents, as_text_list
+from watchword.sklearn.classifier import TextInput, as_documents, as_text_list
 
 NgramWeight = Literal["only_cat", "diff_all", "diff_max", "diff_median", "diff_mean"]
 Frequency = Literal["binary", "raw_count", "term_freq", "log_norm", "double_norm"]

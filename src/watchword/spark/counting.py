@@ -24,8 +24,14 @@ from watchword.model.native import LevelCounter, TermBatch
 from watchword.model.parameters import Parameters
 from watchword.model.tau_ss3 import TauSS3
 from watchword.model.text import TextSource, Tokenizer, WordHook
-from watchword.spark.opening import ModelFile
-from watchword.spark.scoring import arrow_label_type, labels_of, refuse_null, rows_batch, terms_of
+from watchword.spark.scoring import (
+    ModelFile,
+    arrow_label_type,
+    labels_of,
+    refuse_null,
+    rows_batch,
+    terms_of,
+)
 
 DOCUMENTS = b"\x00d"
 WORDS = b"\x00w"

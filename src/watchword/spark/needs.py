@@ -21,7 +21,7 @@ from watchword.errors import DataFormatError, MissingExtraError, WatchwordError
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from watchword.spark.opening import ModelFile
+    from watchword.spark.scoring import ModelFile
 
 
 _LEAST = (4, 1)

@@ -18,7 +18,7 @@ import numpy as np
 from watchword._checks import as_whole
 from watchword.errors import DataFormatError
 from watchword.model.engine import engine_of
-from watchword.model.parameter_kinds import Summary
+from watchword.model.parameters import Summary
 from watchword.model.text import Tokenizer, WordHook
 from watchword.spark.needs import (
     check_workers,
@@ -27,8 +27,13 @@ from watchword.spark.needs import (
     require,
     require_text,
 )
-from watchword.spark.opening import ModelFile, seen_by_driver
-from watchword.spark.scoring import Scoring, label_array, spark_label_type
+from watchword.spark.scoring import (
+    ModelFile,
+    Scoring,
+    label_array,
+    seen_by_driver,
+    spark_label_type,
+)
 from watchword.streams import states
 from watchword.streams.ledger import Ledger
 from watchword.streams.policies import Policy, as_policy

@@ -18,8 +18,7 @@ from watchword.streams.policies import (
     Weighs,
     policy_from_dict,
 )
-from watchword.streams.readers import Decision, Reader, Watcher
-from watchword.streams.teaching import teach
+from watchword.streams.readers import Decision, Reader, Watcher, teach
 
 __all__ = [
     "After",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from watchword._checks import Label, as_label
 from watchword.model.engine import engine_of
-from watchword.model.functions import function_name
 from watchword.model.tau_ss3 import TauSS3
-from watchword.streams.combining import EMA_WEIGHT, Combination, CombineName
+from watchword.model.text import function_name
 from watchword.streams.policies import Policy
 from watchword.streams.readers import Reader, Watcher
 from watchword.streams.sources import FunctionSource, ScoreFunction, ScoreSource, load_function
+from watchword.streams.steps import EMA_WEIGHT, Combination, CombineName
 
 
 class FunctionModel:

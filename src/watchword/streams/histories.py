@@ -12,11 +12,10 @@ from functools import cached_property
 
 import numpy as np
 
-from watchword._arrays import BoolArray, FloatArray, IntArray
+from watchword._checks import BoolArray, FloatArray, IntArray
 from watchword.model.native import feature_table
-from watchword.streams.combining import SUM, Combination
-from watchword.streams.policy import Policy, compiled
-from watchword.streams.steps import ScoreName, Step, advance, log_ratio_of
+from watchword.streams.policy_base import Policy, compiled
+from watchword.streams.steps import SUM, Combination, ScoreName, Step, advance, log_ratio_of
 
 
 def best_other(values: FloatArray, column: int) -> FloatArray:

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from watchword._arrays import FloatArray, IntArray
-from watchword._checks import Label
+from watchword._checks import FloatArray, IntArray, Label
 from watchword.model.engine import Engine
 from watchword.model.native import Score, SubjectTable
 from watchword.streams.policies import Policy, as_policy, check_needs
-from watchword.streams.policy import compiled, ranking_score
+from watchword.streams.policy_base import compiled, ranking_score
 from watchword.streams.sources import ScoreSource, combination_of, source_fingerprint
 from watchword.streams.states import State, policy_hash
 

@@ -1,4 +1,4 @@
-"""Reading subjects post by post: one with a `Reader`, many at once with a `Watcher`.
+"""Reading subjects post by post: one with a `Reader`, many with a `Watcher`; teaching posts.
 
 Reading never changes the model. Readers and watchers keep what accumulates for each subject: one
 sum of confidences per label, the number of posts, the policy's memory and the alert.
@@ -11,15 +11,43 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from watchword._arrays import IntArray
-from watchword._checks import Label, as_list, as_text, as_texts, as_threads
+from watchword._checks import IntArray, Label, as_list, as_text, as_texts, as_threads
 from watchword._files import AnyPath, atomic_file
-from watchword.data import Post
+from watchword.data import Post, Subject
 from watchword.errors import StateError, UnknownSubjectError
+from watchword.model.refining import POST_SETTINGS
+from watchword.model.tau_ss3 import TauSS3
 from watchword.streams import states
 from watchword.streams.ledger import Ledger, Records
 from watchword.streams.policies import Policy
 from watchword.streams.sources import ScoreSource
+
+
+def teach(
+    model: TauSS3,
+    subjects: Iterable[Subject],
+    *,
+    refine: bool = False,
+    threads: int | None = None,
+) -> None:
+    """Teach a model all posts of subjects, each post as a document with its subject's label.
+
+    With `refine`, then refine the model with these posts (`TauSS3.refine`), with a low cost of
+    mistakes, because many posts say nothing about their label, and with equal weight of labels.
+
+    A model that prunes periodically learns in one thread, in the order of the subjects.
+    """
+    texts: list[str] = []
+    labels: list[Label] = []
+    for subject in subjects:
+        if subject.label is None:
+            raise ValueError(f"subject {subject.id!r} has no label")
+        texts += [post.content for post in subject.posts]
+        labels += [subject.label] * len(subject.posts)
+    workers = threads if model.parameters["prune_period"] is None else 1
+    model.learn_many(texts, labels, threads=workers)
+    if refine:
+        model.refine(texts, labels, **POST_SETTINGS, threads=threads)
 
 
 class Decision(NamedTuple):

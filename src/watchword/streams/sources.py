@@ -13,14 +13,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from watchword._arrays import FloatArray
-from watchword._checks import Label, as_label
+from watchword._checks import FloatArray, Label, as_label
 from watchword._display import many
 from watchword.errors import HookError, UnknownLabelError
 from watchword.model.engine import Engine
 from watchword.model.file import codec
 from watchword.model.results import ConfidenceTable
-from watchword.streams.combining import SUM, Combination, gains_of
+from watchword.streams.steps import SUM, Combination, gains_of
 
 ScoreFunction = Callable[[list[str]], ArrayLike]
 """A function from texts to scores: the probability of the positive label of each, from 0 to 1."""

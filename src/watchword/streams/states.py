@@ -25,8 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from watchword._arrays import FloatArray
-from watchword._checks import Label, as_label, as_whole
+from watchword._checks import FloatArray, Label, as_label, as_whole
 from watchword.errors import StateError
 from watchword.streams.policies import Policy
 from watchword.streams.sources import ScoreSource, source_fingerprint

@@ -8,7 +8,7 @@ from typing import Any
 from starlette.responses import Response
 
 from watchword.web.files import StaticFile
-from watchword.web.wire import to_json
+from watchword.web.models import to_json
 
 
 def json_response(

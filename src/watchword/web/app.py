@@ -15,8 +15,7 @@ from watchword.streams.policies import Policy
 from watchword.web.content import Content
 from watchword.web.documents import DocumentShelf, Selection
 from watchword.web.files import static_files
-from watchword.web.models import NotThereError, Settings
-from watchword.web.progress import GivenUpError
+from watchword.web.models import GivenUpError, NotThereError, Settings
 from watchword.web.subjects import SubjectShelf
 
 try:

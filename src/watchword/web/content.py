@@ -8,9 +8,9 @@ from typing import Any
 from watchword import __version__
 from watchword._checks import Target
 from watchword.data import Document, Subject
+from watchword.explain.pictures import bars_svg, cloud_svg, distribution_svg
 from watchword.model.engine import engine_of
 from watchword.model.tau_ss3 import TauSS3
-from watchword.show.pictures import bars_svg, cloud_svg, distribution_svg
 from watchword.streams.policies import Policy
 from watchword.web.documents import DocumentShelf
 from watchword.web.models import (
@@ -18,10 +18,10 @@ from watchword.web.models import (
     Models,
     NotThereError,
     Settings,
+    SharedProgress,
     explained,
     found_at,
 )
-from watchword.web.progress import SharedProgress
 from watchword.web.subjects import SubjectShelf
 
 _FOLLOWING = 20

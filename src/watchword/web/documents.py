@@ -8,9 +8,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from watchword._arrays import BoolArray, FloatArray, IntArray
-from watchword._checks import Label, Target, as_label, as_labels, as_list
-from watchword._progress import Progress, tracked
+from watchword._checks import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Label,
+    Progress,
+    Target,
+    as_label,
+    as_labels,
+    as_list,
+    tracked,
+)
 from watchword.data import Document
 from watchword.model.results import ConfidenceTable
 from watchword.model.tau_ss3 import TauSS3

@@ -7,8 +7,8 @@ from html import escape
 from importlib.resources import files
 from typing import NamedTuple
 
-from watchword.model.parameter_kinds import Choice, Number, Parameter, Whole
-from watchword.show import palette
+from watchword.explain import palette
+from watchword.model.parameters import Choice, Number, Parameter, Whole
 from watchword.web.models import SETTINGS
 
 _TYPES = {

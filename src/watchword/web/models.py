@@ -1,4 +1,4 @@
-"""The model of the live page with changed settings, and a cache of recent results.
+"""The model of the live page with changed settings; its wire format; progress of slow work.
 
 Changing settings is cheap because values are computed from counts: a model with other settings
 shares the counts of the original. Only normalised confidences cost a pass over the model.
@@ -6,14 +6,134 @@ shares the counts of the original. Only normalised confidences cost a pass over 
 
 from __future__ import annotations
 
+import json
+import re
 import threading
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from watchword.model.parameter_kinds import Choice, Whole
-from watchword.model.parameters import TABLE
+from watchword._display import finite
+from watchword.explain.blocks import Rules, StyleRule, plain_of
+from watchword.model.explanation import Explanation
+from watchword.model.parameters import TABLE, Choice, Whole
 from watchword.model.tau_ss3 import TauSS3
-from watchword.web.wire import compact
+
+_HEAD = ("text", "labels", "label", "value", "summary")
+_NUMBERS = ("share", "value", "contribution", "count", "lv", "sg", "sn", "counted", "corrected")
+_LARGEST = 12  # n-grams of a refined score, for each label
+_HALVES = re.compile("[\ud800-\udfff]")
+
+
+def to_json(value: Any) -> bytes:
+    r"""Return JSON in UTF-8, with null for NaN and infinities and U+FFFD for lone surrogates.
+
+    >>> to_json({"delay": float("nan"), "text": "a\ud800"}).decode()
+    '{"delay":null,"text":"a\ufffd"}'
+    """
+    options: dict[str, Any] = {"ensure_ascii": False, "separators": (",", ":"), "allow_nan": False}
+    try:
+        text = json.dumps(value, **options)
+    except ValueError:
+        text = json.dumps(finite(value), **options)
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return _HALVES.sub("\ufffd", text).encode()
+
+
+def compact(
+    explanation: Explanation | Mapping[str, Any], scale: Mapping[str, float] | None = None
+) -> dict[str, Any]:
+    """Return the data of `Explanation.to_dict` and how strongly each block is painted, compactly.
+
+    Long texts repeat their n-grams, each with six numbers per label, most of them 0. So `blocks`,
+    in text order and each before its inner blocks, are lists of start, end and index into `rules`.
+    `expand` in paint.js restores the shape of `to_dict`. Of the n-grams of a refined score, those
+    that add most to each label are sent: `largest`. `highest` is what the strongest colour stands
+    for at each level, of this text or of all that share a `scale`.
+    """
+    rules = Rules(scale)
+    places = rules.add(explanation)
+    own = plain_of(explanation)
+    plain = {name: own[name] for name in _HEAD} | {
+        "blocks": places,
+        "rules": [_without_zeros(rules, rule) for rule in rules.all],
+        "highest": rules.highest,
+    }
+    if own.get("bias") is None:
+        return plain
+    columns = range(len(own["labels"]))
+    largest = [_largest(rules, at) for at in columns]
+    return plain | {"bias": own["bias"], "probability": own.get("probability"), "largest": largest}
+
+
+def _largest(rules: Rules, column: int) -> list[list[Any]]:
+    found = rules.largest("ngram", column, _LARGEST)
+    return [[one.words, one.times, one.counted, one.corrected, one.total] for one in found]
+
+
+def _without_zeros(rules: Rules, rule: StyleRule) -> list[Any]:
+    """Return a block's kind, n-gram and the label it supports, and its numbers.
+
+    Numbers are sent for the columns in which any is not zero, after these columns.
+    """
+    block = rule.block
+    own = {**block, "share": rules.shares(rule)}
+    if own["contribution"] == own["value"]:
+        own["contribution"] = 0  # equal numbers are sent once
+    numbers = [own.get(name) for name in _NUMBERS]
+    by_label = zip(*filter(None, numbers), strict=True)
+    columns = [column for column, each in enumerate(by_label) if any(each)]
+    sparse = (each and [each[column] for column in columns] for each in numbers)
+    return [block["kind"], block.get("ngram"), rules.speaks_for(rule), columns, *sparse]
+
+
+class GivenUpError(Exception):
+    """Work that was cancelled because its result is no longer needed."""
+
+
+class SharedProgress:
+    """A progress callback (see `watchword._checks`) whose state other threads can read.
+
+    Slow work is done one at a time, so there is at most one state.
+
+    >>> progress = SharedProgress()
+    >>> for item in progress(["a", "b"], 2):
+    ...     print(item, progress.state())
+    a {'done': 0, 'total': 2}
+    b {'done': 1, 'total': 2}
+    >>> progress.state() is None
+    True
+    """
+
+    def __init__(self) -> None:
+        self._at: tuple[int, int] | None = None
+        self._unwanted = threading.Event()
+
+    def __call__(self, items: Iterable[Any], total: int) -> Iterator[Any]:
+        """Yield the items, or raise `GivenUpError` after `give_up`."""
+        try:
+            for done, item in enumerate(items):
+                self._at = done, total
+                if self._unwanted.is_set():
+                    raise GivenUpError
+                yield item
+        finally:
+            self._at = None
+
+    def state(self) -> dict[str, int] | None:
+        """Return the number of items done and of all, or None while nothing is counted."""
+        at = self._at
+        return None if at is None else {"done": at[0], "total": at[1]}
+
+    def begin(self) -> None:
+        """Say that the result of the next work is wanted."""
+        self._unwanted.clear()
+
+    def give_up(self) -> None:
+        """Say that the result of the current work is no longer wanted."""
+        self._unwanted.set()
+
 
 _Made = TypeVar("_Made")
 

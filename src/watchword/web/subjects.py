@@ -14,9 +14,9 @@ from watchword._checks import Label, as_list, as_threads
 from watchword.data import Post, Subject
 from watchword.evaluation.replaying import Outcome, Replay, replay, replay_scores
 from watchword.evaluation.scores import Scores, score_streams
+from watchword.explain.blocks import scale_of
+from watchword.explain.story import tell
 from watchword.model.engine import engine_of
-from watchword.reasons.story import tell
-from watchword.show.blocks import scale_of
 from watchword.streams.notation import NAMES, options_of
 from watchword.streams.policies import Overtakes, Policy, as_policy, policy_from_dict
 from watchword.streams.steps import ScoreName

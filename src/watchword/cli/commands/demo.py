@@ -1,22 +1,28 @@
-"""watchword demo: a tour on synthetic data."""
+"""watchword demo, make: a tour on synthetic data, and synthetic subjects, some of them at risk."""
 
 from __future__ import annotations
 
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import click
 
 from watchword import Explanation, TauSS3, replay_scores
 from watchword._checks import Label
-from watchword.cli.base import progress, show, show_table, verb
-from watchword.cli.options import option
+from watchword._files import atomic_file
+from watchword.cli.base import COUNT, FiniteFloat, emit, progress, show, show_table, verb
+from watchword.cli.files import SYNTHETIC, OutputPath
+from watchword.cli.options import flag, option
 from watchword.cli.policy_notation import parse_policy
-from watchword.data import AT_RISK, CONTROL, Subject, make_risk_streams
+from watchword.data import AT_RISK, CONTROL, Post, Subject, make_risk_streams, write_jsonl
 from watchword.evaluation import Replay
 from watchword.evaluation.objectives import as_percent
 from watchword.evaluation.scores import score_streams
+from watchword.explain.text_view import largest_contributions, to_terminal
 from watchword.model import RankedNgram
-from watchword.show.terminal import largest_contributions, to_terminal
 from watchword.streams.notation import spell_policy
 
 _POLICIES = ("overtakes", "overtakes(margin=0.05)", "overtakes(margin=0.5)")
@@ -109,3 +115,47 @@ def _row(replay: Replay) -> dict[str, object]:
         "ERDE50": as_percent(measures.erde50, 1),
         "F1": measures.f1,
     }
+
+
+@verb(example="watchword make streams.jsonl --subjects 60 --seed 1")
+@click.argument("file", type=OutputPath(SYNTHETIC, of=Path))
+@option("--subjects", "Number of subjects.", type=click.IntRange(1, 1_000_000), default=200)
+@option("--seed", "Random seed.", type=int, default=0)
+@option("--prevalence SHARE", "Share of subjects at risk.", type=FiniteFloat(0, 1), default=0.2)
+@option(
+    "--posts FEWEST MOST",
+    "Range of the number of posts per subject.",
+    type=COUNT,
+    nargs=2,
+    default=(10, 40),
+)
+@flag("--by-time", "Write one post per line, in order of time, instead of one subject per line.")
+def make(
+    file: Path, subjects: int, seed: int, prevalence: float, posts: tuple[int, int], by_time: bool
+) -> None:
+    """Write synthetic subjects, some of them at risk.
+
+    The posts of subjects at risk show growing exhaustion. FILE is written as JSON lines with the
+    true label as "label"; its name may end in .gz, except with --by-time. No data of real people is
+    used.
+    """
+    made = make_risk_streams(subjects, seed=seed, prevalence=prevalence, posts_per_subject=posts)
+    if by_time:
+        with atomic_file(file) as target:
+            target.writelines(_post_lines(made))
+    else:
+        write_jsonl(file, made)
+    labels = Counter(str(subject.label) for subject in made)
+    emit([{"file": str(file), "subjects": labels, "posts": sum(len(one.posts) for one in made)}])
+
+
+def _post_lines(subjects: Sequence[Subject]) -> Iterator[bytes]:
+    pairs = [(subject, post) for subject in subjects for post in subject.posts]
+
+    def when(pair: tuple[Subject, Post]) -> str:
+        return "" if pair[1].time is None else pair[1].time.isoformat()
+
+    for subject, post in sorted(pairs, key=when):
+        record = {"subject": subject.id, "label": subject.label, "time": when((subject, post))}
+        record |= {"post_id": post.id, "title": post.title, "text": post.text}
+        yield (json.dumps(record) + "\n").encode()

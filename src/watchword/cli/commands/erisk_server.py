@@ -24,6 +24,7 @@ from watchword.cli.base import (
     warn,
 )
 from watchword.cli.commands.erisk import erisk
+from watchword.cli.evaluation_options import combination_options
 from watchword.cli.files import ANSWERS, DATA, OutputPath, UpdatedPath
 from watchword.cli.loading import Loader, is_function, load_model
 from watchword.cli.options import (
@@ -34,9 +35,8 @@ from watchword.cli.options import (
     server_options,
     threads_option,
 )
+from watchword.cli.output import term_as_interrupt
 from watchword.cli.policy_notation import parse_policies
-from watchword.cli.signals import term_as_interrupt
-from watchword.cli.stream_options import combination_options
 from watchword.erisk.dialects import NAMES
 from watchword.streams import FunctionModel
 

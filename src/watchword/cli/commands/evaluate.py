@@ -1,4 +1,4 @@
-"""watchword evaluate: measures of the labels of texts, or of alerts about subjects."""
+"""watchword evaluate, validate, report: measures of labels and of alerts."""
 
 from __future__ import annotations
 
@@ -11,10 +11,44 @@ import click
 import watchword
 from watchword import Subject, TauSS3
 from watchword._checks import Label, reprs
-from watchword.cli.base import FILE, emit, is_given, refuse_together, show, verb, warn
-from watchword.cli.files import DATA
+from watchword.cli.base import (
+    FILE,
+    emit,
+    is_given,
+    model_of,
+    progress_of,
+    refuse_together,
+    show,
+    verb,
+    warn,
+    with_known_default,
+    write_text,
+)
+from watchword.cli.evaluation_options import (
+    by_option,
+    check_without_data,
+    combination_options,
+    deadlines_option,
+    latency_option,
+    scores_option,
+)
+from watchword.cli.files import DATA, PAGE, OutputPath
 from watchword.cli.loading import Loader, is_function, load_model, load_scores
-from watchword.cli.options import flag, option, policy_option, reading_options
+from watchword.cli.options import (
+    data_options,
+    flag,
+    fold_options,
+    like_option,
+    option,
+    parameter_options,
+    policy_option,
+    positive_option,
+    preset_options,
+    reading_options,
+    refine_choice,
+    refine_option,
+    threads_option,
+)
 from watchword.cli.output import (
     ResultFiles,
     evaluate_batches,
@@ -24,20 +58,13 @@ from watchword.cli.output import (
     write_pictures,
 )
 from watchword.cli.policy_notation import parse_policy, policy_for
-from watchword.cli.stream_options import (
-    by_option,
-    check_without_data,
-    combination_options,
-    deadlines_option,
-    latency_option,
-    scores_option,
-)
 from watchword.data.lines import name_of
 from watchword.data.texts import Texts, labelled
 from watchword.errors import UnknownLabelError
 from watchword.evaluation import Evaluation, Replay
 from watchword.evaluation.objectives import as_percent
 from watchword.evaluation.replay_charts import REPLAY_CHARTS
+from watchword.model.refining import POST_SETTINGS
 from watchword.streams.notation import spell_policy
 
 
@@ -241,3 +268,126 @@ def _warn_of_unknown(labels: Sequence[Label], model: TauSS3) -> None:
     if unknown:
         named = reprs(unknown, most=_NAMED)
         warn(f"Warning: the model does not know {named} and will never predict it")
+
+
+@verb(
+    example="""
+    watchword make streams.jsonl --subjects 60
+    watchword validate streams.jsonl --max-ngram 2 --table
+    """
+)
+@click.argument("data", nargs=-1, required=True, type=DATA)
+@like_option
+@preset_options
+@parameter_options
+@refine_option
+@fold_options(folds=5)
+@result_options(
+    json="Write the full result, with every fold, as JSON.",
+    csv="Write a CSV file with a row per label.",
+)
+@reading_options()
+def validate(
+    data: tuple[str, ...],
+    like: Path | None,
+    preset: str | None,
+    parameters: dict[str, Any],
+    refine: bool | None,
+    group: str | None,
+    files: ResultFiles,
+    loader: Loader,
+    table: bool,
+    **options: Any,
+) -> None:
+    """Measure accuracy by cross-validation.
+
+    DATA contains texts or posts with labels, as for train. Texts are split into folds with about
+    the same share of each label; each fold is predicted by a model trained on the others. Texts of
+    one subject are always in the same fold. Models are refined as in train. A FILE may be - for
+    standard output.
+    """
+    begun = model_of(like, preset, parameters)
+    chosen = refine_choice(refine, begun, preset, {})
+    texts, labels, groups = loader.labelled_texts(data, group, folds=options["folds"])
+    has_posts = groups is not None and group is None
+    if chosen is None:
+        chosen = not has_posts
+    found = watchword.cross_validate(
+        texts,
+        labels,
+        model=with_known_default(begun, labels),
+        groups=groups,
+        refine=POST_SETTINGS if chosen and has_posts else chosen,
+        progress=progress_of("validating"),
+        **options,
+    )
+    loader.report()
+    setting = {name: options[name] for name in ("folds", "repeats")}
+    setting |= {"groups": None if groups is None else len(set(groups)), "refined": chosen}
+    show_evaluation(found, files, table=table, more=setting)
+
+
+@verb(
+    example="""
+    watchword make streams.jsonl --subjects 60
+    watchword make others.jsonl --subjects 60 --seed 1
+    watchword train streams.jsonl -o model.ww
+    watchword report model.ww others.jsonl --positive "at risk" -o report.html
+    """
+)
+@click.argument("model", type=FILE)
+@click.argument("data", type=DATA)
+@positive_option
+@policy_option
+@by_option
+@deadlines_option
+@latency_option
+@option("-o, --output", "HTML file to write.", required=True, type=OutputPath(PAGE, of=Path))
+@option(
+    "--stories N",
+    "Number of subjects to show in full, wrong decisions first.",
+    type=click.IntRange(min=0),
+    default=100,
+)
+@option(
+    "--texts N",
+    "Number of posts to show per subject; 0 shows n-grams only.",
+    type=click.IntRange(min=0),
+    default=2,
+)
+@option("--title", "Title of the page.")
+@data_options()
+@threads_option
+def report(
+    model: Path,
+    data: str,
+    positive: str,
+    policy: str,
+    output: Path,
+    stories: int,
+    texts: int,
+    title: str | None,
+    loader: Loader,
+    **options: Any,
+) -> None:
+    """Write an evaluation as one HTML page.
+
+    DATA contains subjects, as for evaluate. The page is self-contained and needs no network. It
+    shows the measures with their bounds, a table of all subjects (wrong decisions first), and for
+    some subjects the timeline, the reasons for the decision and changes that would reverse it.
+    """
+    from watchword.explain.report import report_data, report_html
+
+    taught = TauSS3.load(model)
+    rule = policy_for(policy, positive, taught.labels)
+    subjects = loader.subjects(data)
+    loader.report()
+    found = watchword.replay(subjects, taught, rule, **options)
+    plain = report_data(
+        found, taught, subjects, stories=stories, texts=texts, progress=progress_of("telling")
+    )
+    page = report_html(plain, **({} if title is None else {"title": title}))
+    write_text(str(output), page)
+    written = {"file": str(output), "bytes": output.stat().st_size}
+    counts = {"subjects": len(subjects), "stories": len(plain["stories"])}
+    emit([{**written, **counts, "decisions": plain["outcomes"]}])

@@ -1,4 +1,4 @@
-"""watchword inspect: a model's labels, sizes, parameters and n-grams."""
+"""watchword inspect, convert: what a model holds, and a model of PySS3 as one of watchword."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from watchword.cli.base import (
     verb,
     write_text,
 )
-from watchword.cli.files import PAGE, OutputPath
+from watchword.cli.files import MODEL, PAGE, OutputPath
 from watchword.cli.options import option, table_option
 from watchword.cli.output import show_model
 from watchword.model import Value
 from watchword.model.overview import ngram_worth
+from watchword.pyss3 import SS3
 
 
 @verb(
@@ -99,3 +100,18 @@ def _check_known(model: TauSS3, ngram: str) -> dict[Label, Value]:
     if not any(value.count for value in values.values()):
         raise ValueError(f"the model has no n-gram {ngram!r}: it was not learnt, or was pruned")
     return values
+
+
+@verb(example="watchword convert old.ss3m new.ww")
+@click.argument("old", type=FILE)
+@click.argument("new", type=OutputPath(MODEL, of=Path))
+@table_option
+def convert(old: Path, new: Path, table: bool) -> None:
+    """Convert a PySS3 model (OLD.ss3m) to a watchword model (NEW.ww).
+
+    The new model reads text as PySS3 does and has the same values. Labels are the names of the
+    categories, converted to text if their types differ.
+    """
+    model = SS3.from_file(old).to_watchword()
+    model.save(new)
+    show_model(model, {"model": str(new)}, table=table)

@@ -22,6 +22,12 @@ from watchword.cli.base import (
     warn,
     with_known_default,
 )
+from watchword.cli.evaluation_options import (
+    budget_option,
+    keep_option,
+    measure_option,
+    try_option,
+)
 from watchword.cli.files import DATA, MODEL, OutputPath
 from watchword.cli.loading import Loader
 from watchword.cli.options import (
@@ -33,12 +39,6 @@ from watchword.cli.options import (
     reading_options,
 )
 from watchword.cli.output import ResultFiles, result_options
-from watchword.cli.search_options import (
-    budget_option,
-    keep_option,
-    measure_option,
-    try_option,
-)
 from watchword.searching import Search, SearchedSetting
 from watchword.searching.result import rank_of
 from watchword.searching.searcher import METHODS, search_best, search_within

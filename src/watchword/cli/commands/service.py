@@ -32,9 +32,9 @@ from watchword.cli.options import (
     positive_option,
     threads_option,
 )
+from watchword.cli.output import term_as_interrupt
 from watchword.cli.policy_notation import policy_for
-from watchword.cli.signals import term_as_interrupt
-from watchword.service.choices import (
+from watchword.service.records import (
     BODY_LIMIT,
     MODEL_LIMIT,
     MOST_CONNECTIONS,

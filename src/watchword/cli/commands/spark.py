@@ -20,7 +20,7 @@ from watchword.cli.files import (
     ClusterPath,
     OutputPath,
 )
-from watchword.cli.frames import (
+from watchword.cli.loading import (
     FRAME_FORMATS,
     as_times,
     format_of,

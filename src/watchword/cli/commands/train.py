@@ -24,6 +24,7 @@ from watchword.cli.base import (
     with_known_default,
 )
 from watchword.cli.commands.search import end_as_interrupted, tuned
+from watchword.cli.evaluation_options import tuning_options
 from watchword.cli.files import DATA, MODEL, OutputPath
 from watchword.cli.loading import Loader
 from watchword.cli.options import (
@@ -36,7 +37,6 @@ from watchword.cli.options import (
     refine_option,
 )
 from watchword.cli.output import show_model
-from watchword.cli.search_options import tuning_options
 from watchword.data.lines import name_of
 from watchword.data.texts import Texts, as_targets, labelled
 from watchword.model.engine import engine_of

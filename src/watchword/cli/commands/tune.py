@@ -24,6 +24,14 @@ from watchword.cli.base import (
     warn,
     write_text,
 )
+from watchword.cli.evaluation_options import (
+    by_option,
+    check_without_data,
+    combination_options,
+    deadlines_option,
+    latency_option,
+    scores_option,
+)
 from watchword.cli.files import DATA, JSON_RESULT, MODEL, POLICY, OutputPath
 from watchword.cli.loading import Loader, load_scores
 from watchword.cli.options import (
@@ -37,21 +45,12 @@ from watchword.cli.options import (
 )
 from watchword.cli.output import picture_option, write_pictures
 from watchword.cli.policy_notation import THRESHOLDS, check_tried, known_policies, parse_tried
-from watchword.cli.stream_options import (
-    by_option,
-    check_without_data,
-    combination_options,
-    deadlines_option,
-    latency_option,
-    scores_option,
-)
 from watchword.evaluation import NestedTuning, Scores, Trial, Tuning, nested_tune
 from watchword.evaluation.folds import ORDERS
 from watchword.evaluation.objectives import MEASURES, MeasureLimits, Objective
-from watchword.evaluation.tuning_charts import TUNING_CHARTS
+from watchword.evaluation.replay_charts import TUNING_CHARTS
 from watchword.evaluation.tuning_result import plain_intervals
-from watchword.model.parameters import TABLE
-from watchword.model.presets import PAPER_GRID, PAPER_TASKS
+from watchword.model.parameters import PAPER_GRID, PAPER_TASKS, TABLE
 from watchword.streams.notation import spell_policy
 
 _INTERVALS = 10  # settings printed with intervals

@@ -37,6 +37,7 @@ from watchword.cli.base import (
     write_text_output,
     writing_output,
 )
+from watchword.cli.evaluation_options import combination_options
 from watchword.cli.files import DATA, UpdatedPath
 from watchword.cli.loading import Loader, load_model
 from watchword.cli.options import (
@@ -47,15 +48,13 @@ from watchword.cli.options import (
     positive_option,
     reading_options,
 )
+from watchword.cli.output import Stops
 from watchword.cli.policy_notation import policy_for
-from watchword.cli.signals import Stops
-from watchword.cli.stream_options import combination_options
-from watchword.data.flaws import BadLines, Flaw
-from watchword.data.lines import Wait
+from watchword.data.lines import BadLines, Flaw, Wait
 from watchword.data.texts import Texts
 from watchword.errors import StateError
+from watchword.explain.alerts import AlertReasons, alert_reasons
 from watchword.model.engine import engine_of
-from watchword.reasons.alert import AlertReasons, alert_reasons
 from watchword.streams import FunctionModel
 
 _MOST_REASONS = 5  # n-grams for and against an alert

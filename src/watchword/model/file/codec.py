@@ -12,10 +12,23 @@ from watchword import _native
 from watchword.errors import HookError, ModelFormatError
 from watchword.model.engine import Engine, MappedFile
 from watchword.model.file import container, layout
-from watchword.model.functions import MissingFunction, check_function, function_name
-from watchword.model.parameter_kinds import LEVELS, SUMMARY_NAMES, Summary, SummaryOperator
-from watchword.model.parameters import EARLIER, TABLE, Parameters
-from watchword.model.text import TextSource, Tokenizer, WordHook
+from watchword.model.parameters import (
+    EARLIER,
+    LEVELS,
+    SUMMARY_NAMES,
+    TABLE,
+    Parameters,
+    Summary,
+    SummaryOperator,
+)
+from watchword.model.text import (
+    MissingFunction,
+    TextSource,
+    Tokenizer,
+    WordHook,
+    check_function,
+    function_name,
+)
 
 
 def parts_of(engine: Engine) -> tuple[dict[str, Any], container.Arrays]:

@@ -1,6 +1,6 @@
 // Painted explanations, in the shape of `Explanation.to_dict()` in Python plus, for every block,
 // `share`: how strongly it is painted for each label, from 0 to 1, and `speaks`: the column of the
-// label it supports, or null. The server computes both (Rules in show/blocks.py).
+// label it supports, or null. The server computes both (Rules in explain/blocks.py).
 //
 //   {text, labels, label, value: [per label], summary, highest: {level: number}, blocks: [paragraphs]}
 //   paragraph, sentence: {kind, start, end, value, contribution, share, blocks}
@@ -42,10 +42,10 @@ const watchword = (() => {
     return made;
   }
 
-  /** Round half up, with the same arithmetic as `rounded` in show/blocks.py. */
+  /** Round half up, with the same arithmetic as `rounded` in explain/blocks.py. */
   const rounded = (value, digits) => Math.floor(value * 10 ** digits + 0.5) / 10 ** digits;
 
-  /** Format a value for display, as `as_value` in show/blocks.py does. */
+  /** Format a value for display, as `as_value` in explain/blocks.py does. */
   function number(value) {
     if (!Number.isFinite(value)) return "–";
     if (value === 0) return "0";
@@ -79,10 +79,10 @@ const watchword = (() => {
     if (from < text.length) parent.append(text.slice(from));
   }
 
-  /** Return the class that gives a label its colour, as `label_class` in show/palette.py does. */
+  /** Return the class that gives a label its colour, as `label_class` in explain/palette.py does. */
   const colourClass = (column) => (column === alertColumn ? "c-alert" : `c${column % colourCount()}`);
 
-  /** Return the dashes of a label's line, as `label_dash` in show/palette.py does. */
+  /** Return the dashes of a label's line, as `label_dash` in explain/palette.py does. */
   function dash(column) {
     dashes ??= palette("--dashes").replaceAll('"', "").split("|");
     const round = Math.floor(column / colourCount());
@@ -436,7 +436,7 @@ const watchword = (() => {
     return made;
   }
 
-  /** Format a probability in percent, as `as_chance` in show/blocks.py does. */
+  /** Format a probability in percent, as `as_chance` in explain/blocks.py does. */
   function chance(probability) {
     if (probability > SURE && probability < 1 - SURE) return `${rounded(100 * probability, 1).toFixed(1)} %`;
     return probability <= SURE ? "< 0.1 %" : "> 99.9 %";

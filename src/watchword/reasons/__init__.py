@@ -1,1 +1,0 @@
-"""Reasons for decisions: stories of subjects, counterfactual changes and reports."""

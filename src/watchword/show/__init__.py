@@ -1,1 +1,0 @@
-"""HTML pages, SVG pictures and terminal output, drawn from plain data without computing values."""
