@@ -182,13 +182,13 @@ _views: dict[str, str] = {}
 
 
 def register_views(modules: Mapping[str, str]) -> None:
-    """Register functions that draw plain data, by name, with the module that has each.
+    """Register functions that draw plain data: the module of each, by its name.
 
-    So that a result can be drawn without an import of what draws it.
+    Results can then be drawn without an import of what draws them.
     """
     _views.update(modules)
 
 
 def view(name: str) -> Any:
-    """Return a registered function that draws plain data; its module is imported now."""
+    """Return a registered function that draws plain data, importing its module."""
     return getattr(import_module(_views[name]), name)

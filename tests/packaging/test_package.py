@@ -14,6 +14,8 @@ import pytest
 
 import watchword as ww
 from untyped import untyped
+from watchword._display import view
+from watchword.explain import VIEWS
 
 ROOT = Path(__file__).parents[2]
 
@@ -50,6 +52,11 @@ print(*sorted(own), "watchword._native" in sys.modules)
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == "numpy watchword True\n"
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_every_registered_view_is_a_function(name):
+    assert callable(view(name))
 
 
 def test_no_two_classes_or_types_have_the_same_name():

@@ -241,8 +241,8 @@ def _as_labels(clf: SS3, labels: list[Any]) -> list[Any]:
     if not are_collections(labels):
         return [label_of.get(plain_label(category)) for category in labels]
     return [
-        tuple(label_of[category] for category in map(plain_label, own) if category in label_of)
-        for own in labels
+        tuple(label_of[category] for category in map(plain_label, several) if category in label_of)
+        for several in labels
     ]
 
 
